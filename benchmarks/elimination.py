@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix, diags
 
 from normalmesh.pieces.elimination import TiledSystem
 from normalmesh.pieces.elimination_tasks import Arrays
-from normalmesh.pieces.merge_tree import MergeTree
+from normalmesh.pieces.merge_plan import MergeTree
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.runtime.threads import limited_threads
 from normalmesh.solvers.sparse_system import PreparedSystem

@@ -9,11 +9,12 @@ import numpy as np
 from PIL import Image as Canvas
 
 from normalmesh import NormalMap, Surface, reconstruct
+from normalmesh.array_types import UInt8
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.files.atomic import write_atomically
 from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.oblique import oblique
-from normalmesh.pictures.panels import Image, cut_edges, edges, normal_colours, reduced, with_edges
+from normalmesh.pictures.panels import cut_edges, edges, normal_colours, reduced, with_edges
 from normalmesh.pictures.preview import preview
 from normalmesh.pictures.sheet import PALE_INK, PAPER, Sheet
 
@@ -22,7 +23,7 @@ DOCS = Path(__file__).parent
 SIZE, GAP = (440, 440), 70
 
 
-def strip(surface: Surface, normal_map: NormalMap) -> Image:
+def strip(surface: Surface, normal_map: NormalMap) -> UInt8:
     """Draw normal map, wireframe and surface in a row, with arrows in between."""
     frame = Frame.around(normal_map.mask)
     colours = normal_colours(normal_map.normals)
@@ -35,7 +36,7 @@ def strip(surface: Surface, normal_map: NormalMap) -> Image:
         f"{len(surface.vertices):,} vertices": with_edges(
             faint, places[edges(surface)], frame.places(cut_edges(surface)[0], SIZE)
         ),
-        "3D surface": oblique(surface, SIZE, turn=-30, tilt=20),
+        "3D surface": oblique(surface, SIZE, azimuth=-30, elevation=20),
     }
     sheet = Sheet(3 * SIZE[0] + 2 * GAP, SIZE[1] + 46)
     for number, (caption, picture) in enumerate(pictures.items()):
@@ -53,7 +54,7 @@ def _arrow(sheet: Sheet, start: float, end: float, row: float) -> None:
         sheet.rule((end - 14, row + side), (end, row), PALE_INK, 4)
 
 
-def write(image: Image, path: Path) -> None:
+def write(image: UInt8, path: Path) -> None:
     """Write an image as PNG with 256 colours, which takes a third of the size."""
     canvas = Canvas.fromarray(image)
     # Pillow dithers only if a palette is given.

@@ -12,8 +12,9 @@ from click.testing import CliRunner
 from invocation import write_medallion
 from normalmesh.cli import normalmesh
 from normalmesh.cli.console import Console
-from normalmesh.cli.inputs import tasks_of
+from normalmesh.cli.job import jobs_of
 from normalmesh.cli.run_summary import RunSummary, table_of
+from normalmesh.cli.settings import Settings
 from normalmesh.runtime.monitor import Step
 from terminal import with_terminal
 
@@ -166,10 +167,10 @@ def test_rejected_before_work_begins(arguments, message, here):
 
 def test_inputs_are_sorted_and_unique(here):
     Path("c.preview.png").write_bytes(b"")
-    tasks = tasks_of(["c.png", "*.png", "./a.png"], [], {})
-    assert [str(task.source) for task in tasks] == ["c.png", "a.png", "b.png"]
+    jobs = jobs_of(["c.png", "*.png", "./a.png"], [], {}, Settings())
+    assert [str(job.source) for job in jobs] == ["c.png", "a.png", "b.png"]
     Path("n[1].png").write_bytes(Path("a.png").read_bytes())
-    assert [str(task.source) for task in tasks_of(["n[1].png"], [], {})] == ["n[1].png"]
+    assert [str(job.source) for job in jobs_of(["n[1].png"], [], {}, Settings())] == ["n[1].png"]
 
 
 def test_one_progress_line_for_all_inputs(monkeypatch):

@@ -3,8 +3,6 @@
 import json
 import os
 import struct
-import sys
-import types
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +15,7 @@ from click.testing import CliRunner
 from invocation import write_medallion
 from normalmesh import Perspective, evaluate, read_normal_map
 from normalmesh.cli import normalmesh
-from normalmesh.cli.shared_options import compression, levels
+from normalmesh.cli.option_types import compression, levels
 
 
 def run(*arguments):
@@ -162,7 +160,7 @@ def test_previews_and_reports(medallion, photo, monkeypatch):
     def write_report(path, surface, normal_map, *, source, settings, warnings, texture):
         path.write_text(f"{len(surface.vertices)} {source} {settings['vertices']} {warnings} {texture}")
 
-    monkeypatch.setitem(sys.modules, "normalmesh.pictures.preview", types.SimpleNamespace(preview=preview))
+    monkeypatch.setattr("normalmesh.cli.output_files.preview", preview)
     monkeypatch.setattr("normalmesh.write_report", write_report, raising=False)
     found = figures(medallion, "-o", "x.glb", "--vertices", 60, "--preview", "--report", "--texture", photo)
     assert found["outputs"] == ["x.glb", "x.preview.png", "x.html"]

@@ -8,7 +8,7 @@ import pytest
 
 from normalmesh import Step
 from normalmesh.cli import interruption
-from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
+from normalmesh.cli.console import Console
 from normalmesh.cli.printing import field_text, print_field, print_markdown, print_text
 from terminal import with_terminal
 
@@ -22,7 +22,7 @@ def drawn(console, terminal):
 def test_messages_are_printed_above_the_bar(monkeypatch):
     terminal = with_terminal(monkeypatch)
     console = Console()
-    with progress_line_removed(console):
+    with console.running():
         console.progress(Step(0.25, "collapse", 1234))
         assert "1234 vertices" in drawn(console, terminal)[-1]
         console.notice("compiling")
@@ -56,7 +56,7 @@ def test_the_bar_is_erased_after_an_error(monkeypatch):
     console = Console()
     console.progress(Step(0.5, "collapse", 9))
     drawn(console, terminal)
-    with pytest.raises(ZeroDivisionError), progress_line_removed(console):
+    with pytest.raises(ZeroDivisionError), console.running():
         raise ZeroDivisionError
     assert terminal.screen() == [""]
 
@@ -64,7 +64,7 @@ def test_the_bar_is_erased_after_an_error(monkeypatch):
 def test_the_bar_does_not_return_after_a_signal(monkeypatch):
     terminal = with_terminal(monkeypatch)
     console = Console()
-    with progress_line_removed(console):
+    with console.running():
         console.progress(Step(0.5, "collapse", 9))
         drawn(console, terminal)
         interruption._print_last_line("interrupted")
@@ -111,6 +111,6 @@ def test_plain_text_elsewhere(capsys):
 def test_verbose_shows_the_log(capsys):
     for verbose in (False, True):
         console = Console(verbose=verbose)
-        with progress_line_removed(console), compilation_announced(console):
+        with console.running():
             logging.getLogger("normalmesh.jumps").info("3 lines of jumps")
     assert capsys.readouterr().err == "log          3 lines of jumps\n"

@@ -10,9 +10,8 @@ import pytest
 import normalmesh as nm
 from invocation import invoke, messages, succeed, write_medallion
 from normalmesh.cli import pages
-from normalmesh.cli.camera_options import CameraChoice
 from normalmesh.cli.console import Console
-from normalmesh.cli.map_reading import MapReading
+from normalmesh.cli.map_reading import CameraChoice, MapReading
 from normalmesh.output.tileset import write_tileset
 from normalmesh.report import page
 

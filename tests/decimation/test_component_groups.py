@@ -6,6 +6,7 @@ from meshes import bumpy_map
 from normalmesh import JumpLine, decimate
 from normalmesh.decimation.component_groups import component_groups
 from normalmesh.mesh._outline import COVERED, FIXED
+from normalmesh.normals.mask_labels import component_labels
 
 
 def two_sides():
@@ -19,7 +20,7 @@ def test_every_pixel_belongs_to_one_group():
     mask = two_sides()
     mask[::9, 51:] = mask[:, 51::9] = False
     given = bumpy_map(mask.shape, mask=mask)
-    groups = component_groups(mask, ())
+    groups = component_groups(component_labels(mask), ())
     assert 2 <= len(groups) < 10
     maps = [group.map_of(given) for group in groups]
     assert np.array_equal(np.sum([each.mask for each in maps], axis=0), mask)
@@ -30,8 +31,8 @@ def test_small_components_with_lines_are_groups():
     mask = np.zeros((40, 60), bool)
     mask[5:15, 5:15] = mask[5:15, 25:35] = mask[20:30, 40:50] = True
     line = JumpLine(np.stack([np.full(6, 30), np.arange(6, 12)], axis=1), 1.0, 1.0)
-    assert len(component_groups(mask, ())) == 1
-    plain, torn = sorted(component_groups(mask, (line,)), key=lambda group: len(group.lines))
+    assert len(component_groups(component_labels(mask), ())) == 1
+    plain, torn = sorted(component_groups(component_labels(mask), (line,)), key=lambda group: len(group.lines))
     assert (plain.lines, torn.lines) == ((), (line,))
     given = bumpy_map(mask.shape, mask=mask)
     assert np.argwhere(torn.map_of(given).mask).min(axis=0).tolist() == [5, 25]
@@ -41,7 +42,7 @@ def test_small_components_with_lines_are_groups():
 def test_meshes_leave_what_others_cover():
     mask = two_sides()
     coverage = mask * np.uint8(COVERED)
-    left, right = component_groups(mask, ())
+    left, right = component_groups(component_labels(mask), ())
     own = left.coverage_of(coverage)
     assert (own[:, :50] == COVERED).all()
     assert (own[:, 50] == 0).all()

@@ -11,7 +11,7 @@ from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, pixel_f
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.mesh.interpolation import barycentric_rows
-from normalmesh.solvers.sparse_system import solve_spd
+from normalmesh.solvers.sparse_system import PreparedSystem
 from surfaces import grid_mesh, waves
 
 CAMERAS = [Orthographic(0.7), Perspective(30.0, 28.0, 12.0, 11.0, skew=1.0)]
@@ -35,7 +35,7 @@ def test_against_dense_least_squares(camera, mesh):
     normal_map = bumpy_map(camera=camera)
     facets = system_of(mesh, normal_map)
     table = naive_integration.face_means(mesh, normal_map)
-    offsets = solve_spd(facets.matrix(), facets.right_side()).x
+    offsets = PreparedSystem(facets.matrix()).solve(facets.right_side()).x
     perspective = isinstance(camera, Perspective)
     expected = naive_integration.facet_offsets(mesh, table, perspective)
     np.testing.assert_allclose(offsets, expected, atol=1e-7 * np.ptp(expected))
@@ -55,7 +55,7 @@ def paraboloid(size):
 
 
 def offsets_of(facets):
-    return solve_spd(facets.matrix(), facets.right_side()).x
+    return PreparedSystem(facets.matrix()).solve(facets.right_side()).x
 
 
 def test_bulges_lead_to_the_means_of_faces():

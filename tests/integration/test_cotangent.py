@@ -8,7 +8,7 @@ from meshes import bumpy_map, point_mesh
 from normalmesh import NormalMeshError, Orthographic, Perspective
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.integration.cotangent import METRICS, PAPER_CLAMP, PARAMETERS, CotangentSystem
-from normalmesh.solvers.sparse_system import solve_spd
+from normalmesh.solvers.sparse_system import PreparedSystem
 
 CAMERAS = [Orthographic(0.7), Perspective(30.0, 28.0, 12.0, 11.0, skew=1.0)]
 
@@ -25,7 +25,7 @@ def test_against_the_formula(parameters, metric, clamp, camera):
     normal_map = bumpy_map(camera=camera, height=2.0)
     mesh = point_mesh(normal_map.shape, 30)
     system = system_of(mesh, normal_map, parameters, metric, clamp)
-    found = solve_spd(system.matrix(), system.right_side()).x
+    found = PreparedSystem(system.matrix()).solve(system.right_side()).x
     table = naive_integration.face_means(mesh, normal_map)
     expected = naive_integration.vertex_unknowns(mesh, table, camera, parameters, metric, clamp)
     np.testing.assert_allclose(found, expected, atol=1e-7 * np.ptp(expected))
@@ -35,7 +35,7 @@ def test_every_option_is_another_system():
     normal_map = bumpy_map(height=2.0)
     mesh = point_mesh(normal_map.shape, 30)
     solutions = [
-        solve_spd(system.matrix(), system.right_side()).x
+        PreparedSystem(system.matrix()).solve(system.right_side()).x
         for system in (
             system_of(mesh, normal_map, parameters, metric, clamp)
             for parameters in PARAMETERS

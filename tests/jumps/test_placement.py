@@ -13,7 +13,7 @@ from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.jumps.placement import _medians, placed_offsets
 from normalmesh.mesh.jumps import Placement
-from normalmesh.solvers.sparse_system import solve_spd
+from normalmesh.solvers.sparse_system import PreparedSystem
 from surfaces import grid_mesh, plane_map
 
 CAMERAS = [Orthographic(0.7), Perspective(60.0, 58.0, 19.0, 21.0, skew=1.0)]
@@ -23,7 +23,7 @@ SHAPE = (40, 40)
 def offsets_of(mesh, normal_map):
     """Return the face means and the offsets (M,) of a mesh, up to a constant."""
     system = FacetSystem.of(FaceMeans.of(mesh, normal_map))
-    return system.means, solve_spd(system.matrix(), system.right_side()).x
+    return system.means, PreparedSystem(system.matrix()).solve(system.right_side()).x
 
 
 def placement_of(mesh, normal_map):

@@ -14,7 +14,7 @@ from normalmesh.facets.facets import FacetSystem
 from normalmesh.jumps import robust_solver
 from normalmesh.jumps.robust_solver import STIFF_CONTRAST, TWISTED, RobustSolver
 from normalmesh.runtime.workspace import Workspace
-from normalmesh.solvers.sparse_system import solve_spd
+from normalmesh.solvers.sparse_system import PreparedSystem
 from scenes import scene
 from surfaces import flap
 from thread_counts import on_one_and_on_several
@@ -48,7 +48,7 @@ class PlainSolver:
     def solve(self, weights):
         self.weights = weights
         system = replace(self.system, weights=weights)
-        x = solve_spd(system.matrix(), system.right_side()).x
+        x = PreparedSystem(system.matrix()).solve(system.right_side()).x
         mean = np.bincount(system.component, x) / np.bincount(system.component)
         self.offsets = x - mean[system.component]
         self.strain = self.robust.strain(self.offsets)

@@ -41,14 +41,14 @@ def test_the_ghost_closes_the_boundary(name):
     on_boundary = np.zeros(mesh.ghost, bool)
     on_boundary[ghosts[:, :2]] = True
     assert np.array_equal(mesh.flags & BOUNDARY != 0, on_boundary)
-    assert np.array_equal(mesh.outline_of >= 0, on_boundary)
+    assert np.array_equal(mesh.outline.point_of >= 0, on_boundary)
     assert np.array_equal(mesh.covered, MASKS[name])
     for vertex in np.flatnonzero(on_boundary):
         before, after = boundary_neighbours(vertex, mesh.arrays)
-        point = mesh.outline_of[vertex]
+        point = mesh.outline.point_of[vertex]
         assert np.array_equal(mesh.outline.points[point], mesh.vertices[vertex])
-        assert mesh.outline.next_point[point] == mesh.outline_of[after]
-        assert mesh.outline.next_point[mesh.outline_of[before]] == point
+        assert mesh.outline.next_point[point] == mesh.outline.point_of[after]
+        assert mesh.outline.next_point[mesh.outline.point_of[before]] == point
 
 
 @pytest.mark.parametrize("name", MASKS)
@@ -130,7 +130,7 @@ def test_compact():
                 collapse_edge(corner, arrays)
     alive = mesh.corner_of[:-1] >= 0
     assert not alive.all()
-    vertices, flags, outline_of = mesh.vertices[alive], mesh.flags[alive], mesh.outline_of[alive]
+    vertices, flags, outline_of = mesh.vertices[alive], mesh.flags[alive], mesh.outline.point_of[alive]
     faces = mesh.faces[: mesh.real_faces]
     corners = mesh.vertices[faces[faces[:, 0] >= 0]]
     ghosts = np.count_nonzero(mesh.faces[mesh.real_faces :, 0] >= 0)
@@ -138,7 +138,7 @@ def test_compact():
     assert_consistent(mesh)
     assert np.array_equal(mesh.vertices, vertices)
     assert np.array_equal(mesh.flags, flags)
-    assert np.array_equal(mesh.outline_of, outline_of)
+    assert np.array_equal(mesh.outline.point_of, outline_of)
     assert np.array_equal(mesh.vertices[mesh.faces[: mesh.real_faces]], corners)
     assert len(mesh.faces) == mesh.real_faces + ghosts
     assert (mesh.faces[mesh.real_faces :, 2] == mesh.ghost).all()

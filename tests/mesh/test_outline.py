@@ -60,10 +60,10 @@ def test_coverage_is_known_after_collapses(mask):
 def pieces(mesh, vertex):
     """Return the points of the outline for which the two boundary edges of a vertex stand, in order."""
     before, after = boundary_neighbours(vertex, mesh.arrays)
-    points = [mesh.outline_of[before]]
-    while points[-1] != mesh.outline_of[after]:
+    points = [mesh.outline.point_of[before]]
+    while points[-1] != mesh.outline.point_of[after]:
         points.append(mesh.outline.next_point[points[-1]])
-    assert mesh.outline_of[vertex] in points[1:-1]
+    assert mesh.outline.point_of[vertex] in points[1:-1]
     return np.array(points)
 
 
@@ -72,9 +72,9 @@ def test_outline_quadrics():
     mesh, pixels, records = coarse_mesh(bumpy_map((60, 60), mask=disc() & ~disc(60, 8)), 70)
     plain = vertex_quadrics(mesh, pixels, records)
     added = vertex_quadrics(mesh, pixels, records, outline_weight=0.7) - plain
-    assert not added[mesh.outline_of < 0].any()
+    assert not added[mesh.outline.point_of < 0].any()
     step = np.array([0.4, -0.3])
-    for vertex in np.flatnonzero(mesh.outline_of >= 0):
+    for vertex in np.flatnonzero(mesh.outline.point_of >= 0):
         points = mesh.outline.smooth[pieces(mesh, vertex)]
         place = mesh.vertices[vertex] + step
         expected = 0.0
@@ -99,7 +99,7 @@ def test_the_fit_brings_edges_to_an_arc():
     boundary = mesh.flags & BOUNDARY != 0
     for _ in range(5):
         steps = np.zeros((len(mesh.vertices), 2))
-        _outline.outline_steps(0, len(steps), mesh.arrays, mesh.outline_arrays, 0.5, steps)
+        _outline.outline_steps(0, len(steps), mesh.arrays, mesh.outline, 0.5, steps)
         assert not steps[~boundary].any()
         changed = np.zeros(len(mesh.faces), bool)
         take_steps(steps, mesh.arrays, normal_map.mask, mesh.covered, changed)
@@ -110,14 +110,14 @@ def test_steps_of_boundary_vertices_are_least_squares_fits():
     """A step brings the lines through the two edges of a vertex closest to the middles of the outline's pieces."""
     mesh, _, _ = coarse_mesh(bumpy_map((60, 60), mask=disc()), 40)
     steps = np.zeros((len(mesh.vertices), 2))
-    _outline.outline_steps(0, len(steps), mesh.arrays, mesh.outline_arrays, 1.0, steps)
+    _outline.outline_steps(0, len(steps), mesh.arrays, mesh.outline, 1.0, steps)
     for vertex in np.flatnonzero(mesh.flags == BOUNDARY):
         rows, distances = [], []
-        place, own = mesh.vertices[vertex], mesh.outline_of[vertex]
+        place, own = mesh.vertices[vertex], mesh.outline.point_of[vertex]
         points = pieces(mesh, vertex)
         turn = int(np.flatnonzero(points == own)[0])
         for part, end in ((points[: turn + 1], points[0]), (points[turn:], points[-1])):
-            fixed = mesh.vertices[mesh.outline_of == end][0]
+            fixed = mesh.vertices[mesh.outline.point_of == end][0]
             along = (place - fixed) / np.linalg.norm(place - fixed)
             normal = np.array([-along[1], along[0]])
             for start, stop in pairwise(mesh.outline.smooth[part]):

@@ -20,7 +20,7 @@ from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.perspective import Perspective
-from normalmesh.output import mesh_formats, normal_texture
+from normalmesh.output import glb, mesh_formats, normal_texture
 from normalmesh.output.mesh_conversion import read_mesh
 
 SHAPE = (60, 80)
@@ -267,7 +267,7 @@ def test_glb_is_matt_and_says_its_unit(tmp_path: Path) -> None:
     tree, blob = read_glb(tmp_path / "bump.glb")
     material = tree["materials"][0]
     assert material["pbrMetallicRoughness"]["metallicFactor"] == 0
-    assert material["pbrMetallicRoughness"]["roughnessFactor"] == mesh_formats.ROUGHNESS
+    assert material["pbrMetallicRoughness"]["roughnessFactor"] == glb.ROUGHNESS
     np.testing.assert_allclose(material["pbrMetallicRoughness"]["baseColorFactor"], [0.8, 0.8, 0.8, 1], atol=0.003)
     assert tree["meshes"][0]["extras"]["units"] == "mm"
     assert set(attributes(tree, blob)) == {"POSITION", "NORMAL", "TEXCOORD_0", "faces"}
@@ -382,7 +382,7 @@ def test_unknown_suffixes_are_refused(tmp_path: Path, name: str) -> None:
 
 
 def test_impossible_paths_are_refused_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mesh_formats, "_trimesh", lambda *_, **__: pytest.fail("worked in vain"))
+    monkeypatch.setattr(mesh_formats, "exact_trimesh", lambda *_, **__: pytest.fail("worked in vain"))
     with pytest.raises(NormalMeshError, match="missing does not exist"):
         make_surface(Orthographic()).save(tmp_path / "missing" / "bump.ply")
 

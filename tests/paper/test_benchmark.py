@@ -14,8 +14,7 @@ from normalmesh.cli.bench import BENCHMARKS
 from normalmesh.paper.benchmark import Benchmark, Task, run_benchmark
 from normalmesh.paper.density import vertex_density
 from normalmesh.paper.sources import Source, chosen, own_sources
-from normalmesh.paper.summaries import compared, mean_of
-from normalmesh.paper.tables import Table, figure, geometric_mean
+from normalmesh.paper.tables import Table, compared, figure, geometric_mean, mean_of
 
 SETTINGS = {"data": "made up"}
 

@@ -39,29 +39,8 @@ def test_labels_of_all_windows_are_those_of_the_whole_mask(mask, seed):
     rng = np.random.default_rng(seed)
     for _ in range(4):
         (top, bottom), (left, right) = (sorted(rng.choice(n + 1, 2, replace=False).tolist()) for n in mask.shape)
-        labels = found.labels(normal_map, Window(top, left, bottom, right))
+        labels = found.labels(Window(top, left, bottom, right))
         assert np.array_equal(labels, expected[top:bottom, left:right])
-
-
-def test_windows_are_enlarged_only_as_far_as_needed():
-    """A large component with specks in its holes: a strip shows all of them, the tile need not be read."""
-    mask = np.ones((600, 600), bool)
-    for place in range(40, 600, 80):
-        mask[place - 6 : place + 6, place - 6 : place + 6] = False
-        mask[place - 2 : place + 2, place - 2 : place + 2] = True
-    normal_map, reads = map_of(mask), []
-
-    class Counted:
-        shape = mask.shape
-
-        def mask_window(self, rows, columns):
-            reads.append((rows.stop - rows.start) * (columns.stop - columns.start))
-            return normal_map.mask_window(rows, columns)
-
-    found = find_components(normal_map, Loop(), 300)
-    strip = Window(0, 100, 600, 130)
-    assert np.array_equal(found.labels(Counted(), strip), component_labels(mask)[0][:, 100:130])
-    assert sum(reads) == strip.pixels
 
 
 @pytest.mark.parametrize("side", [8, 16, 64])
@@ -77,7 +56,7 @@ def test_lines_separate_parts_across_tiles(side):
     assert found.count == expected.max() > 3
     check_whole(found, expected)
     for window in (Window(0, 0, 40, 40), Window(3, 5, 17, 33), Window(15, 12, 25, 18)):
-        assert np.array_equal(found.labels(map_of(mask), window), expected[window.rows, window.columns])
+        assert np.array_equal(found.labels(window), expected[window.rows, window.columns])
 
 
 def test_groups_are_components_of_one_tile():

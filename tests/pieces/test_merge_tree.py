@@ -2,7 +2,7 @@
 
 import pytest
 
-from normalmesh.pieces.merge_tree import MergeTree
+from normalmesh.pieces.merge_plan import MergeTree
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 5), (3, 3), (7, 4), (16, 2), (8, 8)])

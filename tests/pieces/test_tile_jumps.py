@@ -197,9 +197,3 @@ def test_jumps_of_a_map_on_disk_are_those_of_the_map_in_memory(tmp_path):
     assert noise == component_noise(normal_map)
     expected = jumps_of(without_noise(normal_map, noise), True)
     assert_same(tiled_jumps(CleanMap(opened, components, noise), True, run, SIDE), expected, exact=True)
-
-
-def test_jumps_survive_as_arrays():
-    jumps = jumps_of(torn_map("flaps", Orthographic(), several=False), True)
-    for each in (jumps, Jumps(noise=0.25)):
-        assert_same(Jumps.from_arrays(each.arrays()), each, exact=True)

@@ -83,7 +83,7 @@ def test_windows_of_one_component():
     normal_map, run = blotted(Orthographic(), True), Loop()
     components = find_components(normal_map, run, SIDE)
     whole = Window.whole(normal_map.shape)
-    labels = components.labels(normal_map, whole)
+    labels = components.labels(whole)
     for number in range(components.count):
         only = CleanMap(normal_map, components).only(number)
         window = only.window(whole.rows, whole.columns)

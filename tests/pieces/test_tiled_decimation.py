@@ -128,3 +128,21 @@ def test_a_threshold_means_the_same_in_one_tile_as_in_memory():
     whole = nm.reconstruct(normal_map, threshold=10.0)
     one_tile = nm.reconstruct_tiled(normal_map, threshold=10.0, tiles=384, workers=0)
     assert len(one_tile.vertices) == pytest.approx(len(whole.vertices), rel=0.01)
+
+
+@pytest.mark.parametrize("threshold", [0.5, 8.0])
+def test_a_threshold_leaves_as_many_vertices_near_seams(threshold):
+    normal_map = waves((600, 600))[0]
+    whole, pieces = nm.reconstruct(normal_map, threshold=threshold), tiled(normal_map, threshold=threshold)
+    assert len(pieces.vertices) == pytest.approx(len(whole.vertices), rel=0.05)
+    assert nm.evaluate(pieces, normal_map).mae < 1.03 * nm.evaluate(whole, normal_map).mae
+
+
+def test_a_cross_of_one_pixel_has_the_vertices_asked_for():
+    v, u = np.indices((600, 600))
+    normals = np.dstack([-0.3 * np.cos(u / 40), -0.2 * np.sin(v / 30), np.ones((600, 600))])
+    mask = (u == 300) | (v == 300)
+    normal_map = nm.NormalMap(normals / np.linalg.norm(normals, axis=2, keepdims=True), mask)
+    whole, pieces = nm.reconstruct(normal_map), tiled(normal_map)
+    assert len(pieces.vertices) == len(whole.vertices) == 24
+    assert pieces.decimation.target_met

@@ -11,7 +11,7 @@ from scipy.spatial import Delaunay
 from normalmesh import NormalMeshError
 from normalmesh.engine.runner import Runner
 from normalmesh.pieces.elimination import TiledSystem
-from normalmesh.pieces.merge_tree import MergeTree
+from normalmesh.pieces.merge_plan import MergeTree
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.solvers.sparse_system import PreparedSystem
 from thread_counts import on_one_and_on_several

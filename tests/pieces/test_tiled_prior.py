@@ -25,8 +25,8 @@ from normalmesh.jumps.jump_pixels import PixelsInMemory
 from normalmesh.jumps.seams import seams_of
 from normalmesh.pieces.clean_map import CleanMap
 from normalmesh.pieces.mask_components import find_components
+from normalmesh.pieces.mesh_in_pieces import MeshInPieces, Report
 from normalmesh.pieces.tile_grid import TileGrid
-from normalmesh.pieces.tiled_integration import PieceSolver
 from normalmesh.pieces.tiled_prior import TiledPrior
 from normalmesh.pieces.whole_mesh import WholeMesh
 from surfaces import centres, sphere, waves
@@ -40,14 +40,16 @@ PLACES = np.array([[20.5, 30.5], [255.9, 128.2], [256.1, 255.7], [400.3, 290.9],
 
 def solved(mesh, normal_map, prior, weight=None, jumps=None):
     """Return the unknown (N,) and the solved mesh, of a solve in tiles of a mesh made in memory."""
-    jumps, run = jumps or Jumps(), Runner().run
+    jumps, runner = jumps or Jumps(), Runner()
+    run = runner.run
     components = find_components(normal_map, run, SIDE)
     clean, grid = CleanMap(normal_map, components), TileGrid(components.rectangle, SIDE)
     seams = seams_of(mesh, jumps, normal_map)
     waiting, none = np.zeros(len(mesh.vertices), bool), np.empty(0, np.int64)
     whole = WholeMesh(mesh.vertices, mesh.faces, waiting, seams, none).cut()
     given = TiledPrior.of(IntegrationOptions(prior=prior, prior_weight=weight), clean, grid, jumps, run)
-    PieceSolver(clean, grid, np.zeros(1), jumps.placement, given).solve(whole, run)
+    noises, report = np.zeros((1, 2)), Report(None, 0, ({}, {}))
+    MeshInPieces(whole, clean, grid, noises, noises, jumps, given, report, runner)
     fixed = whole.component[whole.faces[given.on_faces(whole.screen(), run).touched, 0]]
     shift = mean_levels(whole.unknown, whole.component, whole.screen(), normal_map.camera, 1.0)
     return whole.unknown - with_prior_levels(shift, whole.levels, fixed)[whole.component], whole

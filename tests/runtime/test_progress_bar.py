@@ -5,6 +5,7 @@ import re
 import sys
 import textwrap
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,7 @@ import normalmesh as nm
 from normalmesh import Step
 from normalmesh.evaluation.synthetic.analytic import sphere
 from normalmesh.runtime import compilation
+from normalmesh.runtime.kernels import kernel
 from normalmesh.runtime.progress_bar import ProgressBar, duration_text, progress_shown
 from terminal import TOKENS, with_terminal
 
@@ -86,17 +88,17 @@ def test_compilation_does_not_count_into_the_time_left(monkeypatch):
 
 
 def test_a_kernel_that_compiles_is_shown_and_counted(monkeypatch):
-    clock = compilation._Clock()
-    monkeypatch.setattr(compilation, "_clock", clock)
+    listener, event = compilation._Compilation(), SimpleNamespace(data={"dispatcher": kernel(lambda: None)})
+    monkeypatch.setattr(compilation, "_compilation", listener)
     bar = ProgressBar(stream=io.StringIO())
     bar(Step(0.5, "collapse"))
-    clock.on_start(None)
+    listener.on_start(event)
     bar.compilation(3, 40)
     assert str(bar) == "compiling kernels 3/40, first run only, 50 %"
-    clock.on_start(None)  # a kernel that it calls
+    listener.on_start(event)  # a kernel that it calls
     time.sleep(0.02)
-    clock.on_end(None)
-    clock.on_end(None)
+    listener.on_end(event)
+    listener.on_end(event)
     assert str(bar) == "collapse, 50 %"
     assert 0.02 <= compilation.compilation_seconds() < 1
 

@@ -32,18 +32,11 @@ def normalmesh() -> None:
     """Turn normal maps into 3D surfaces."""
 
 
-normalmesh.add_command(inspect)
-normalmesh.add_command(reconstruct)
-normalmesh.add_command(evaluate)
-normalmesh.add_command(convert)
-normalmesh.add_command(edit)
-normalmesh.add_command(render)
-normalmesh.add_command(photometric)
-normalmesh.add_command(view)
-normalmesh.add_command(report)
-normalmesh.add_command(bench)
-normalmesh.add_command(demo)
-normalmesh.add_command(completion)
+for command in (
+    *(inspect, reconstruct, evaluate, convert, edit, render),
+    *(photometric, view, report, bench, demo, completion),
+):
+    normalmesh.add_command(command)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
+from normalmesh.cli.console import Console
 from normalmesh.cli.printing import print_markdown
 from normalmesh.errors import ShortfallWarning, path_text
 
@@ -62,7 +62,7 @@ def bench(
     settings = {"data": f"own cases of {size} px" if data is None else str(data), "cases": " ".join(only) or "all"}
     settings["camera"] = camera or "all"
     console = Console()
-    with warnings.catch_warnings(), progress_line_removed(console), compilation_announced(console):
+    with warnings.catch_warnings(), console.running():
         # The tables show coverage and vertices.
         warnings.simplefilter("ignore", ShortfallWarning)
         text = run_benchmark(

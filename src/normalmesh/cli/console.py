@@ -9,7 +9,9 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
+from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.interruption import cleanups
 from normalmesh.cli.printing import PrintedTable, field_text, print_text
 from normalmesh.errors import NormalMeshWarning, path_text
@@ -104,6 +106,32 @@ class Console:
         finally:
             self.progress.clear()
 
+    @contextmanager
+    def running(self, stage: str = "") -> Iterator[None]:
+        """Show progress, the compilation of kernels, and a stage if one is named; if verbose, print the log.
+
+        The bar is removed at the end, also after an error or a signal.
+        """
+        from normalmesh.runtime.compilation import compilation_reported
+
+        cleanups.append(self.progress.close)
+        try:
+            with (
+                _log_printed(self) if self.verbose else nullcontext(),
+                compilation_reported(self.progress.compilation),
+                self.working(stage) if stage else nullcontext(),
+            ):
+                yield
+        finally:
+            cleanups.remove(self.progress.close)
+            self.progress.clear()
+
+    def failure(self, error: Exception, about: Path | None = None) -> None:
+        """Print the line of an error, and its traceback if ``--debug`` is given."""
+        self.progress.clear()
+        print_traceback(error)
+        self.alert(f"normalmesh: {error_text(error, about)}")
+
 
 class _LogLines(logging.Handler):
     """Prints what the library logs as details of a command."""
@@ -131,18 +159,6 @@ def _log_printed(console: Console) -> Iterator[None]:
 
 
 @contextmanager
-def progress_line_removed(console: Console) -> Iterator[None]:
-    """Remove the progress bar at the end, also after an error or a signal; until then, print the log if verbose."""
-    cleanups.append(console.progress.close)
-    try:
-        with _log_printed(console) if console.verbose else nullcontext():
-            yield
-    finally:
-        cleanups.remove(console.progress.close)
-        console.progress.clear()
-
-
-@contextmanager
 def each_warning(handle: Callable[[str], None], *, shown: bool) -> Iterator[None]:
     """Call ``handle`` with the text of each warning of this package, and show it as usual, too, if ``shown``."""
     with warnings.catch_warnings():
@@ -158,13 +174,4 @@ def each_warning(handle: Callable[[str], None], *, shown: bool) -> Iterator[None
                 show_as_usual(message, category, *place)  # type: ignore[arg-type]
 
         warnings.showwarning = show  # type: ignore[assignment]
-        yield
-
-
-@contextmanager
-def compilation_announced(console: Console) -> Iterator[None]:
-    """Report the compilation of kernels, if any are compiled; later runs load them from the cache."""
-    from normalmesh.runtime.compilation import compilation_reported
-
-    with compilation_reported(console.progress.compilation):
         yield

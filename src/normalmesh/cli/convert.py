@@ -7,16 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.camera_options import (
-    CameraChoice,
-    camera_as_dict,
-    camera_options,
-    image_size,
-)
-from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
-from normalmesh.cli.number_types import Positive
-from normalmesh.cli.printing import print_field, print_json
-from normalmesh.cli.shared_options import max_pixels_option
+from normalmesh.cli.console import Console
+from normalmesh.cli.map_reading import CameraChoice, camera_as_dict
+from normalmesh.cli.option_tables import camera_options, json_option, max_pixels_option, reject_several
+from normalmesh.cli.option_types import POSITIVE, image_size
+from normalmesh.cli.printing import print_figures
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, count_text, path_text
 
 if TYPE_CHECKING:
@@ -41,20 +36,17 @@ MAX_FACES = 4
 )
 @camera_options
 @click.option(
-    "--pixel-size", type=Positive(), metavar="MM", help="Size of an orthographic pixel in the unit of the mesh."
+    "--pixel-size", type=POSITIVE, metavar="MM", help="Size of an orthographic pixel in the unit of the mesh."
 )
 @max_pixels_option
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as a JSON object.")
+@json_option
 def convert(
     source: Path,
     target: Path,
     normals: Path | None,
     size: tuple[int, int] | None,
-    camera: str | None,
-    focal_px: float | None,
-    fov: float | None,
-    pixel_size: float | None,
     as_json: bool,
+    **camera: Any,
 ) -> None:
     """Convert the mesh or depth map IN to OUT.
 
@@ -67,25 +59,21 @@ def convert(
     from normalmesh.files.height_png import depth_companions
     from normalmesh.output.mesh_formats import companions_of
 
-    choice = CameraChoice(camera, focal_px, fov, pixel_size)
+    choice = CameraChoice(**camera)
     from_mesh, to_mesh = _kinds(source, target)
     has_camera_options = normals is not None or size is not None or choice.is_given
     if has_camera_options and (to_mesh or not from_mesh):
         raise click.UsageError(
             "--normals, --size, --pixel-size and the options of the camera require a mesh as IN and a depth map as OUT"
         )
-    if normals is not None and size is not None:
-        raise click.UsageError("give only one of --normals, --size")
+    reject_several([name for name, value in (("normals", normals), ("size", size)) if value is not None])
     beside = companions_of(target, textured=False) if to_mesh else depth_companions(target)
-    check_targets([target, *beside], [source, normals, camera])
+    check_targets([target, *beside], [source, normals, choice.camera])
     view = _view(normals, size, choice) if from_mesh and not to_mesh else None
     console = Console()
-    with progress_line_removed(console), compilation_announced(console), console.working("converting"):
+    with console.running("converting"):
         figures = _convert_mesh(source, target) if to_mesh else _convert_depth(source, target, view)
-    if as_json:
-        print_json({**figures, "files": [str(target)]})
-    else:
-        _report(figures, target)
+    print_figures({**figures, "files": [str(target)]}, lambda: _fields(figures, target), as_json)
 
 
 def _kinds(source: Path, target: Path) -> tuple[bool, bool]:
@@ -147,15 +135,15 @@ def _convert_depth(source: Path, target: Path, view: tuple[Camera, tuple[int, in
     }
 
 
-def _report(figures: dict[str, Any], target: Path) -> None:
+def _fields(figures: dict[str, Any], target: Path) -> dict[str, str]:
     if "faces" in figures:
         vertices = count_text(figures["vertices"], "vertex", "vertices")
-        print_field("mesh", f"{vertices}, {count_text(figures['faces'], 'face')}")
+        about = {"mesh": f"{vertices}, {count_text(figures['faces'], 'face')}"}
     else:
         rows, columns, (low, high) = figures["rows"], figures["columns"], figures["depth_range"]
         share = 100 * figures["known"] / (rows * columns)
-        print_field("depth", f"{columns} × {rows} pixels, {share:.1f} % known, from {low:.4g} to {high:.4g}")
-    print_field("wrote", path_text(target))
+        about = {"depth": f"{columns} × {rows} pixels, {share:.1f} % known, from {low:.4g} to {high:.4g}"}
+    return {**about, "wrote": path_text(target)}
 
 
 def _rendered_depth(source: Path, camera: Camera, shape: tuple[int, int]) -> Float:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
+from normalmesh.cli import option_types as types
+from normalmesh.cli.console import Console
 from normalmesh.cli.printing import print_field, print_text
-from normalmesh.cli.shared_options import compression as compression_share
 from normalmesh.errors import NormalMeshError, count_text, path_text
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--compression",
-    type=compression_share,
+    type=types.compression,
     default="98",
     show_default=True,
     metavar="PERCENT",
@@ -45,8 +45,8 @@ def demo(output: Path, size: int, compression: float) -> None:
     from normalmesh import read_normal_map, reconstruct
     from normalmesh.evaluation.synthetic.medallion import Medallion
     from normalmesh.files.atomic import write_atomically
-    from normalmesh.files.encoding import encode_normals, encode_picture
-    from normalmesh.pictures.panels import normal_colours, shaded, wireframe
+    from normalmesh.files.encoding import encode_normals
+    from normalmesh.pictures.panels import normal_colours, shaded, wireframe, write_picture
 
     truth = Medallion(size)
     output.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ def demo(output: Path, size: int, compression: float) -> None:
     write_atomically({path: content})
 
     console = Console()
-    with progress_line_removed(console), compilation_announced(console):
+    with console.running():
         normal_map = read_normal_map(path)
         surface = reconstruct(normal_map, compression=compression, progress=console.progress)
         surface.save(output / "medallion.ply")
@@ -74,7 +74,7 @@ def demo(output: Path, size: int, compression: float) -> None:
             panels = list(pictures.values())
             pictures["overview"] = np.vstack([np.hstack(panels[:2]), np.hstack(panels[2:])])
             for name, image in pictures.items():
-                write_atomically({(path := output / f"{name}.png"): encode_picture(path, image)})
+                write_picture(output / f"{name}.png", image)
     first, then = path_text(output / "overview.png"), path_text(output / "medallion.glb")
     print_text(f"wrote medallion.ply, medallion.glb, overview.png and its four pictures to {path_text(output)}")
     print_text(f"open {first} first, then {then} in a glTF viewer")

@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.camera_options import camera_as_dict, image_size
-from normalmesh.cli.console import Console, compilation_announced
-from normalmesh.cli.map_reading import MapReading
-from normalmesh.cli.number_types import number_or_percentage
-from normalmesh.cli.printing import print_field, print_json
-from normalmesh.cli.shared_options import max_pixels_option, reading_options
+from normalmesh.cli.console import Console
+from normalmesh.cli.map_reading import MapReading, camera_as_dict
+from normalmesh.cli.option_tables import json_option, max_pixels_option, reading_options, require
+from normalmesh.cli.option_types import factor_or_size, rectangle
+from normalmesh.cli.printing import print_figures, size_text
 from normalmesh.errors import NormalMeshError, path_text
 
 if TYPE_CHECKING:
     from normalmesh.normals.normal_map import NormalMap
-
-
-def factor_or_size(value: str) -> float | tuple[int, int]:
-    """Parse a new size: a factor such as 0.5 or 50%, or columns × rows such as 640x480, returned as (rows, columns)."""
-    text = value.strip().lower()
-    if "x" in text or "×" in text:
-        return image_size(text)
-    factor = number_or_percentage(text)
-    if not 0 < factor < 1e6:
-        raise click.BadParameter(f"{value!r} is neither a factor such as 0.5 or 50% nor a size such as 640x480")
-    return factor
-
-
-def rectangle(value: str) -> tuple[int, int, int, int] | None:
-    """Parse a rectangle COLUMNSxROWS+LEFT+TOP, returned as (top, left, height, width); ``mask`` is None."""
-    if value.strip().lower() == "mask":
-        return None
-    parts = re.fullmatch(r"(\d+)[x×](\d+)\+(\d+)\+(\d+)", value.strip().lower())
-    if parts is None:
-        raise click.BadParameter(f"{value!r} is neither mask nor a rectangle such as 640x480+20+10")
-    width, height, left, top = map(int, parts.groups())
-    return top, left, height, width
 
 
 @click.command(short_help="Crop, resize, rotate or convert a normal map.")
@@ -59,7 +35,7 @@ def rectangle(value: str) -> tuple[int, int, int, int] | None:
 @click.option("--bits", type=click.Choice(["8", "16", "32"]), help="Bits of a channel; default: 16 (PNG), 32 (others).")
 @click.option("--matrix", type=click.Path(path_type=Path), help="Write the matrix of the perspective camera of OUT.")
 @max_pixels_option
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as a JSON object.")
+@json_option
 def edit(
     source: Path,
     target: Path,
@@ -82,11 +58,11 @@ def edit(
 
     reading = MapReading(**options)
     view = reading.view()
-    if margin and crop is None:
-        raise click.UsageError("--margin requires --crop")
+    require("--margin", margin > 0, "--crop", crop)
     kept = None if crop is None else rectangle(crop)
-    check_targets([target] if matrix is None else [matrix, target], [source, reading.mask, reading.camera])
-    with compilation_announced(Console()):
+    files = [target] if matrix is None else [matrix, target]
+    check_targets(files, [source, reading.mask, reading.camera])
+    with Console().running():
         found = reading.normal_map(source, view)
         found = found.filled() if fill else found
         if kept is not None:
@@ -95,7 +71,18 @@ def edit(
         found = found if rotate is None else found.rotated(int(rotate))
         found = found if resize is None else found.resize(resize)
         found.save(target, convention=to, bits=None if bits is None else int(bits), matrix=matrix)
-    _report(found, [target] if matrix is None else [matrix, target], as_json)
+    rows, columns = found.shape
+    figures: dict[str, Any] = {"rows": rows, "columns": columns, "foreground": found.foreground}
+    figures |= {"camera": camera_as_dict(found.camera), "files": list(map(str, files))}
+    print_figures(figures, lambda: _fields(found, files), as_json)
+
+
+def _fields(found: NormalMap, files: list[Path]) -> dict[str, str]:
+    return {
+        "size": size_text(found.shape, found.foreground),
+        "camera": found.camera.describe(),
+        "wrote": ", ".join(map(path_text, files)),
+    }
 
 
 def _check_inside(kept: tuple[int, int, int, int], shape: tuple[int, int], given: str) -> None:
@@ -105,15 +92,3 @@ def _check_inside(kept: tuple[int, int, int, int], shape: tuple[int, int], given
         raise NormalMeshError(
             f"the rectangle {given} (columns x rows + left + top) is not inside the image of {shape[1]}x{shape[0]}"
         )
-
-
-def _report(found: NormalMap, files: list[Path], as_json: bool) -> None:
-    rows, columns = found.shape
-    if as_json:
-        figures = {"rows": rows, "columns": columns, "foreground": found.foreground}
-        print_json({**figures, "camera": camera_as_dict(found.camera), "files": list(map(str, files))})
-        return
-    share = 100 * found.foreground / (rows * columns)
-    print_field("size", f"{columns} × {rows} pixels, {share:.1f} % foreground ({found.foreground})")
-    print_field("camera", found.camera.describe())
-    print_field("wrote", ", ".join(map(path_text, files)))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
+from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import MapReading
 from normalmesh.cli.model_options import rendered
-from normalmesh.cli.number_types import Positive
-from normalmesh.cli.printing import print_field, print_json
-from normalmesh.cli.shared_options import max_pixels_option, reading_options
+from normalmesh.cli.option_tables import json_option, max_pixels_option, reading_options, reject_several, require
+from normalmesh.cli.option_types import POSITIVE
+from normalmesh.cli.printing import print_figures
 from normalmesh.errors import NormalMeshError, count_text, path_text
 
 if TYPE_CHECKING:
@@ -53,14 +53,14 @@ MIN_TRUTH_COVERAGE = 0.9
     help="What to align before errors are computed; default: offset (orthographic) or scale (perspective). "
     "rigid also forgives a tilt, similarity a tilt and a scale.",
 )
-@click.option("--pixel-size", type=Positive(), metavar="MM", help="Size of a pixel, for an orthographic RESULT in mm.")
+@click.option("--pixel-size", type=POSITIVE, metavar="MM", help="Size of a pixel, for an orthographic RESULT in mm.")
 @click.option("--units", help="Unit of the depth, such as mm.")
 @click.option(
     "--error-map", type=click.Path(path_type=Path), help="Write a PNG of the depth error, or of the angular error."
 )
 @click.option("--scale", type=click.FloatRange(0, min_open=True), help="Error at the end of the colour scale.")
 @max_pixels_option
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as a JSON object.")
+@json_option
 def evaluate(
     result: Path,
     normals: Path,
@@ -85,13 +85,12 @@ def evaluate(
     reading = MapReading(**options)
     view = reading.view(pixel_size).or_stored(result)
     units = units or (None if pixel_size is None else "mm")
-    if truth is not None and truth_model is not None:
-        raise click.UsageError("give only one of --truth, --truth-model")
-    _require("--away", away, "--truth", truth)
-    _require("--placed", placed, "--truth-model", truth_model)
+    reject_several([name for name, value in (("truth", truth), ("truth_model", truth_model)) if value is not None])
+    require("--away", away, "--truth", truth)
+    require("--placed", placed, "--truth-model", truth_model)
     if align is not None and truth is None and truth_model is None:
         raise click.UsageError("--align requires --truth or --truth-model")
-    _require("--scale", scale is not None, "--error-map", error_map)
+    require("--scale", scale is not None, "--error-map", error_map)
     if error_map is not None:
         from normalmesh.files.atomic import check_targets
         from normalmesh.files.encoding import checked_suffix
@@ -99,7 +98,7 @@ def evaluate(
         checked_suffix(error_map, (".png",), "pictures")
         check_targets([error_map], [result, normals, reading.mask, reading.camera, truth, truth_model])
     console = Console()
-    with progress_line_removed(console), compilation_announced(console):
+    with console.running():
         from normalmesh.evaluation.metrics import evaluate as compare
 
         with console.working("reading"):
@@ -112,18 +111,9 @@ def evaluate(
             f"{path_text(result)}: covers no foreground pixel of {path_text(normals)}; "
             "check that image, camera and --pixel-size match"
         )
-    if as_json:
-        print_json(_figures(result, found))
-    else:
-        _report(found, align is not None)
+    print_figures(_figures(result, found), lambda: _fields(found, align is not None), as_json)
     if error_map is not None:
         _write_error_map(error_map, found, scale, console)
-
-
-def _require(option: str, given: bool, required: str, value: object) -> None:
-    """Reject an option that has no effect without another one."""
-    if given and value is None:
-        raise click.UsageError(f"{option} requires {required}")
 
 
 def _case(normal_map: NormalMap, units: str | None) -> Case:
@@ -157,32 +147,31 @@ def _with_truth(case: Case, truth: Path | None, sign: float, model: str | None, 
     return case
 
 
-def _report(found: Evaluation, is_chosen: bool) -> None:
+def _fields(found: Evaluation, is_align_chosen: bool) -> dict[str, str]:
+    fields = {}
     if found.rmse == found.rmse:  # NaN if no depth is known
-        print_field("RMSE", f"{found.rmse:.4g} {found.units} at {count_text(found.depths_compared, 'pixel')}")
-        print_field("MADE", f"{found.made:.4g} {found.units}")
-        if is_chosen:
-            print_field("aligned by", ALIGNED_BY[found.align])
-    print_field("MAE", f"{found.mae:.3f}° at {count_text(found.normals_compared, 'pixel')}")
-    print_field("vertices", f"{found.vertices} for {count_text(found.foreground, 'pixel')}")
-    print_field("compression", f"{100 * found.compression:.2f} %")
-    print_field(
-        "coverage", f"{100 * found.covered:.2f} % of the foreground, and {100 * found.spilled:.2f} % outside it"
-    )
-    if found.looks is not None:
-        _report_looks(found.looks)
+        fields["RMSE"] = f"{found.rmse:.4g} {found.units} at {count_text(found.depths_compared, 'pixel')}"
+        fields["MADE"] = f"{found.made:.4g} {found.units}"
+        if is_align_chosen:
+            fields["aligned by"] = ALIGNED_BY[found.align]
+    fields |= {
+        "MAE": f"{found.mae:.3f}° at {count_text(found.normals_compared, 'pixel')}",
+        "vertices": f"{found.vertices} for {count_text(found.foreground, 'pixel')}",
+        "compression": f"{100 * found.compression:.2f} %",
+        "coverage": f"{100 * found.covered:.2f} % of the foreground, and {100 * found.spilled:.2f} % outside it",
+    }
+    return fields if found.looks is None else fields | _looks_fields(found.looks)
 
 
-def _report_looks(looks: Looks) -> None:
+def _looks_fields(looks: Looks) -> dict[str, str]:
     teeth = f", which turn by {looks.teeth:.1f}° at a vertex, {looks.turning:.1f}° per px"
-    print_field("cuts", f"{looks.cut_length:.0f} px" + teeth * math.isfinite(looks.teeth))
-    print_field(
-        "bad area",
-        f"{looks.bad_area:.2f} % off their pixels by more than 45°, or without any "
-        f"({looks.off_30:.2f} % by more than 30°, {looks.off_60:.2f} % by more than 60°)",
-    )
     aspect = f"largest aspect {looks.largest_aspect:.0f}"
-    print_field("needles", f"{looks.needles}, {aspect}; {count_text(looks.inverted, 'inverted face')}")
+    return {
+        "cuts": f"{looks.cut_length:.0f} px" + teeth * math.isfinite(looks.teeth),
+        "bad area": f"{looks.bad_area:.2f} % off their pixels by more than 45°, or without any "
+        f"({looks.off_30:.2f} % by more than 30°, {looks.off_60:.2f} % by more than 60°)",
+        "needles": f"{looks.needles}, {aspect}; {count_text(looks.inverted, 'inverted face')}",
+    }
 
 
 def _figures(result: Path, found: Evaluation) -> dict[str, Any]:
@@ -199,14 +188,12 @@ def _write_error_map(path: Path, found: Evaluation, scale: float | None, console
     """
     import numpy as np
 
-    from normalmesh.files.atomic import write_atomically
-    from normalmesh.files.encoding import encode_picture
-    from normalmesh.pictures.panels import heat
+    from normalmesh.pictures.panels import heat, write_picture
 
     has_depth = bool(np.isfinite(found.depth_error).any())
     errors: Float = np.abs(found.depth_error) if has_depth else found.angles
     end = scale or float(np.nanquantile(errors, 0.99)) or 1.0
-    write_atomically({path: encode_picture(path, heat(errors, end))})
+    write_picture(path, heat(errors, end))
     unit = f" {found.units}" if has_depth else "°"
     console.notice(
         f"wrote {path_text(path)}: black is 0, pale yellow is at least {end:.3g}{unit}, white is not covered"

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.camera_options import camera_as_dict
-from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
-from normalmesh.cli.error_handling import error_text, print_traceback
-from normalmesh.cli.map_reading import MapReading
-from normalmesh.cli.printing import print_field, print_json, print_text
-from normalmesh.cli.resource_estimate import needs_text
-from normalmesh.cli.shared_options import max_pixels_option, reading_options
+from normalmesh.cli.console import Console
+from normalmesh.cli.map_reading import MapReading, camera_as_dict
+from normalmesh.cli.option_tables import max_pixels_option, reading_options
+from normalmesh.cli.printing import print_figures, print_json, print_text
 from normalmesh.errors import NormalMeshError, count_text, path_text
 
 if TYPE_CHECKING:
@@ -41,7 +39,7 @@ def inspect(
     failed = False
     reading, console = MapReading(**options), Console()
     view = reading.view()
-    with progress_line_removed(console), compilation_announced(console):
+    with console.running():
         for position, path in enumerate(normals):
             try:
                 with console.working(f"inspecting {path_text(path.name)}"):
@@ -50,8 +48,7 @@ def inspect(
                     )
             except Exception as error:
                 failed = True
-                print_traceback(error)
-                console.alert(f"normalmesh: {error_text(error, path if len(normals) > 1 else None)}")
+                console.failure(error, path if len(normals) > 1 else None)
                 if as_json:
                     print_json({"file": str(path), "error": str(error)})
                 continue
@@ -59,27 +56,29 @@ def inspect(
                 named = len(normals) == 1 or warning.startswith(path_text(path))
                 text = warning if named else f"{path_text(path)}: {warning}"
                 console.alert(f"normalmesh: warning: {text}")
-            if as_json:
-                print_json(_figures(found))
-            else:
+            if not as_json:
                 print_text("\n" * (position > 0) + path_text(path))
-                _report(found)
+            print_figures(_figures(found), partial(_fields, found), as_json)
     if failed:
         raise SystemExit(1)
 
 
-def _report(found: Inspection) -> None:
+def _fields(found: Inspection) -> dict[str, str]:
+    from normalmesh.cli.dry_run import needs_text
+
     rows, columns = found.shape
-    print_field("file", f"{found.format}, {columns} × {rows} pixels, {found.kind}")
-    print_field("mask", _mask_text(found))
-    print_field("normals", _normals_text(found))
-    print_field("camera", _camera_text(found))
-    print_field("noise", _noise_text(found))
     verdict, *reasons = str(found.diagnosis).splitlines()
-    print_field("convention", "\n".join([verdict.removeprefix("convention: "), *reasons]))
     estimate = _estimate(found)
-    print_field("needs", f"{needs_text(estimate)}, for {estimate.vertices} vertices (98 % compression)")
-    print_field("recommended", found.recommendation)
+    return {
+        "file": f"{found.format}, {columns} × {rows} pixels, {found.kind}",
+        "mask": _mask_text(found),
+        "normals": _normals_text(found),
+        "camera": _camera_text(found),
+        "noise": _noise_text(found),
+        "convention": "\n".join([verdict.removeprefix("convention: "), *reasons]),
+        "needs": f"{needs_text(estimate)}, for {estimate.vertices} vertices (98 % compression)",
+        "recommended": found.recommendation,
+    }
 
 
 def _camera_text(found: Inspection) -> str:

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from normalmesh.cli.camera_options import CameraChoice
-from normalmesh.cli.console import Console, compilation_announced, each_warning
-from normalmesh.cli.map_reading import MapReading
+import normalmesh as nm
+from normalmesh.array_types import Float
+from normalmesh.cli.console import Console, each_warning
+from normalmesh.cli.map_reading import CameraChoice, MapReading
+from normalmesh.decimation.stopping import DEFAULT_COMPRESSION
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
-
-if TYPE_CHECKING:
-    from normalmesh.array_types import Float
-    from normalmesh.evaluation.rendering.triangle_model import TriangleModel
-    from normalmesh.mesh.surface import Surface
-    from normalmesh.normals.normal_map import NormalMap
+from normalmesh.evaluation.metrics import surface_seen
+from normalmesh.evaluation.rendering.triangle_model import TriangleModel
+from normalmesh.files.formats import file_format
+from normalmesh.files.height_png import read_height_range, stored_range
+from normalmesh.maps.normal_maps import read_stored
+from normalmesh.mesh.coverage import Coverage
+from normalmesh.mesh.height_grid import grid_surface
+from normalmesh.mesh.surface import Surface
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.orthographic import Orthographic
+from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.mesh_formats import MESH_SUFFIXES
+from normalmesh.output.tileset import TILESET
+from normalmesh.output.tileset_reading import read_tileset
+from normalmesh.report import page
 
 PAGES = (".html", ".htm")
 
@@ -29,32 +39,22 @@ def page_of(file: Path, reading: MapReading, view: CameraChoice, console: Consol
     ``view`` is the camera that the options choose.
     """
     messages: list[str] = []
-    with each_warning(messages.append, shown=True), compilation_announced(console):
+    with each_warning(messages.append, shown=True):
         if file.suffix.lower() in PAGES and not file.is_dir():
             return file.read_bytes()
         model = _model(file)
         if model is not None:
-            from normalmesh.report.page import mesh_page
-
-            return mesh_page(model, file, messages)
-        from normalmesh.normals.normal_map import NormalMap
-        from normalmesh.report.page import surface_page
-
+            return page.mesh_page(model, file, messages)
         found = _map_or_heights(file, reading, view)
         if isinstance(found, NormalMap):
             return _reconstructed(file, found, reading, messages, console)
-        return surface_page(_height_surface(file, found, view), source=file, warnings=messages)
+        return page.surface_page(_height_surface(file, found, view), source=file, warnings=messages)
 
 
 def compared_page(file: Path, normal_map: NormalMap, texture: Path | None, console: Console) -> bytes:
     """Return the page of a mesh, heights or 3D Tiles with comparisons with the normal map that they came from."""
-    from normalmesh.evaluation.metrics import surface_seen
-    from normalmesh.mesh.height_grid import grid_surface
-    from normalmesh.output.depth_maps import read_depth_map
-    from normalmesh.report.page import surface_page
-
     messages: list[str] = []
-    with each_warning(messages.append, shown=True), compilation_announced(console):
+    with each_warning(messages.append, shown=True):
         model = _model(file)
         surface: Surface | None
         if model is None:
@@ -73,13 +73,11 @@ def compared_page(file: Path, normal_map: NormalMap, texture: Path | None, conso
                 "--camera and --pixel-size, or leave out --normals"
             )
         _question_coverage(file, surface, normal_map)
-        return surface_page(surface, normal_map, source=file, warnings=messages, texture=texture)
+        return page.surface_page(surface, normal_map, source=file, warnings=messages, texture=texture)
 
 
 def _question_coverage(file: Path, surface: Surface, normal_map: NormalMap) -> None:
     """Warn if a surface hardly covers the normal map that it is compared with."""
-    from normalmesh.mesh.coverage import Coverage
-
     covered = 1 - Coverage.of(surface.mesh, normal_map.mask).uncovered_share
     if covered < MIN_COVERED:
         _warn(
@@ -90,15 +88,8 @@ def _question_coverage(file: Path, surface: Surface, normal_map: NormalMap) -> N
 
 def _model(file: Path) -> TriangleModel | None:
     """Return the model of a mesh file or of 3D Tiles; None if the file is something else."""
-    from normalmesh.evaluation.rendering.triangle_model import TriangleModel
-    from normalmesh.files.formats import file_format
-    from normalmesh.output.mesh_formats import MESH_SUFFIXES
-    from normalmesh.output.tileset import TILESET
-    from normalmesh.output.tileset_reading import read_tileset
-    from normalmesh.report.page import MAX_FACES
-
     if file.is_dir() or file.name == TILESET:
-        vertices, faces, complete = read_tileset(file if file.is_dir() else file.parent, MAX_FACES)
+        vertices, faces, complete = read_tileset(file if file.is_dir() else file.parent, page.MAX_FACES)
         if not complete:
             _warn(f"of {path_text(file)}, a coarser level of {len(faces)} faces is shown")
         return TriangleModel.of((vertices, faces))
@@ -108,9 +99,6 @@ def _model(file: Path) -> TriangleModel | None:
 
 def _map_or_heights(file: Path, reading: MapReading, view: CameraChoice) -> NormalMap | Float:
     """Return the normal map of a file, or its heights (H, W) if it has one number for each pixel."""
-    from normalmesh.files.height_png import stored_range
-    from normalmesh.output.depth_maps import read_depth_map
-
     if stored_range(file) is None:
         try:
             return reading.normal_map(file, view)
@@ -126,8 +114,6 @@ def _map_or_heights(file: Path, reading: MapReading, view: CameraChoice) -> Norm
 
 def _holds_normals(file: Path) -> bool:
     """Check whether a file has the channels of normals, whatever is wrong with them or with the options."""
-    from normalmesh.maps.normal_maps import read_stored
-
     try:
         read_stored(file)
     except NormalMeshError:
@@ -137,11 +123,6 @@ def _holds_normals(file: Path) -> bool:
 
 def _height_surface(file: Path, heights: Float, view: CameraChoice) -> Surface:
     """Return the surface of heights (H, W), seen by the camera of the options or of their description."""
-    from normalmesh.files.height_png import read_height_range, stored_range
-    from normalmesh.mesh.height_grid import grid_surface
-    from normalmesh.normals.orthographic import Orthographic
-    from normalmesh.report.page import MAX_FACES
-
     found = stored_range(file) if view.is_given else read_height_range(file)
     units = "px" if found is None or found.units is None else found.units
     camera = None if found is None else found.camera
@@ -150,8 +131,8 @@ def _height_surface(file: Path, heights: Float, view: CameraChoice) -> Surface:
     elif camera is None:
         _warn(f"{path_text(file)} has no pixel size: heights are taken to be in pixels; else give --pixel-size")
         camera = Orthographic()
-    surface = grid_surface(heights, camera, units, MAX_FACES)
-    if 2 * heights.size > MAX_FACES:
+    surface = grid_surface(heights, camera, units, page.MAX_FACES)
+    if 2 * heights.size > page.MAX_FACES:
         _warn(f"of {heights.shape[1]} × {heights.shape[0]} heights, {len(surface.vertices)} are shown")
     return surface
 
@@ -159,14 +140,10 @@ def _height_surface(file: Path, heights: Float, view: CameraChoice) -> Surface:
 def _reconstructed(
     file: Path, normal_map: NormalMap, reading: MapReading, messages: list[str], console: Console
 ) -> bytes:
-    import normalmesh as nm
-    from normalmesh.decimation.stopping import DEFAULT_COMPRESSION
-    from normalmesh.report.page import surface_page
-
     surface = nm.reconstruct(normal_map, progress=console.progress)
     settings = {"compression": DEFAULT_COMPRESSION, **vars(reading)}
     given = {name: value for name, value in settings.items() if value is not None}
-    return surface_page(surface, normal_map, source=file, settings=given, warnings=messages)
+    return page.surface_page(surface, normal_map, source=file, settings=given, warnings=messages)
 
 
 def _warn(text: str) -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.console import Console, compilation_announced
-from normalmesh.cli.number_types import Positive
-from normalmesh.cli.printing import print_field, print_json
-from normalmesh.cli.shared_options import max_pixels_option
+from normalmesh.cli.console import Console
+from normalmesh.cli.option_tables import json_option, max_pixels_option
+from normalmesh.cli.option_types import POSITIVE
+from normalmesh.cli.printing import print_figures, size_text
 from normalmesh.errors import path_text
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ SHARE = click.FloatRange(0, 1, max_open=True)
     "--darkest", type=SHARE, default=0.0, help="Share of the values of a pixel to ignore as shadows, such as 0.3."
 )
 @click.option("--brightest", type=SHARE, default=0.0, help="Share of the values to ignore as highlights, such as 0.1.")
-@click.option("--saturation", type=Positive(), help="Value from which on photographs are clipped, as stored.")
+@click.option("--saturation", type=POSITIVE, help="Value from which on photographs are clipped, as stored.")
 @click.option("--convention", default="opengl", show_default=True, help="Axes of the lights, as of a normal map.")
 @click.option(
     "--output",
@@ -46,7 +46,7 @@ SHARE = click.FloatRange(0, 1, max_open=True)
 )
 @click.option("--albedo", type=click.Path(path_type=Path), help="Also write the albedo: PNG for textures, or NPY.")
 @max_pixels_option
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as a JSON object.")
+@json_option
 def photometric(
     photographs: tuple[str, ...],
     lights: Path,
@@ -72,14 +72,12 @@ def photometric(
     if albedo is not None:
         checked_suffix(albedo, ALBEDO_SUFFIXES, "albedo")
     check_targets(filter(None, (output, albedo)), [*photographs, lights, mask, intensities])
-    with compilation_announced(Console()):
+    with Console().running():
         found = photometric_stereo(_in_order(photographs), lights, mask, intensities=intensities, **options)
     files = _files(found, output, albedo)
     write_atomically(files)
-    if as_json:
-        print_json({**_figures(found), "files": list(map(str, files))})
-    else:
-        _report(found, output, albedo)
+    figures = {**_figures(found), "files": list(map(str, files))}
+    print_figures(figures, lambda: _fields(found, output, albedo), as_json)
 
 
 def _in_order(names: tuple[str, ...]) -> str | list[str]:
@@ -117,13 +115,11 @@ def _figures(found: PhotometricStereo) -> dict[str, Any]:
     }
 
 
-def _report(found: PhotometricStereo, output: Path, albedo: Path | None) -> None:
-    figures = _figures(found)
-    share = 100 * figures["foreground"] / (figures["rows"] * figures["columns"])
-    print_field(
-        "normals", f"{figures['columns']} × {figures['rows']} pixels, {share:.1f} % of them ({figures['foreground']})"
-    )
-    print_field("residual", f"{100 * figures['residual']:.2g} % of the albedo (median)")
-    print_field("wrote", ", ".join(path_text(file) for file in filter(None, (albedo, output))))
+def _fields(found: PhotometricStereo, output: Path, albedo: Path | None) -> dict[str, str]:
     texture = f" --texture {path_text(albedo)}" if albedo is not None and albedo.suffix.lower() == ".png" else ""
-    print_field("next", f"normalmesh reconstruct {path_text(output)}{texture}")
+    return {
+        "normals": size_text(found.normal_map.shape, found.normal_map.foreground, "of them"),
+        "residual": f"{100 * _figures(found)['residual']:.2g} % of the albedo (median)",
+        "wrote": ", ".join(path_text(file) for file in filter(None, (albedo, output))),
+        "next": f"normalmesh reconstruct {path_text(output)}{texture}",
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -114,12 +114,29 @@ def print_json(figures: dict[str, Any]) -> None:
     click.echo(json_text(figures))
 
 
+def print_figures(figures: dict[str, Any], fields: Callable[[], dict[str, str]], as_json: bool) -> None:
+    """Print figures as a JSON object, or as texts by label, in two columns."""
+    if as_json:
+        print_json(figures)
+        return
+    for label, text in fields().items():
+        print_field(label, text)
+
+
+def size_text(shape: tuple[int, int], foreground: int, of: str = "foreground") -> str:
+    """Return the size of an image of rows and columns, and its foreground, as text."""
+    share = 100 * foreground / (shape[0] * shape[1])
+    return f"{shape[1]} × {shape[0]} pixels, {share:.1f} % {of} ({foreground})"
+
+
 def json_text(figures: dict[str, Any]) -> str:
     """Return a JSON object on one line. Numbers that are not finite become null."""
     return json.dumps(_serialisable(figures), allow_nan=False)
 
 
 def _serialisable(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # an array
+        value = value.tolist()
     if isinstance(value, dict):
         return {str(key): _serialisable(each) for key, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

@@ -6,21 +6,20 @@ from typing import Any
 
 import click
 
-from normalmesh.cli.batch import run
 from normalmesh.cli.console import Console
-from normalmesh.cli.dry_run import estimate_all
-from normalmesh.cli.inputs import tasks_of
-from normalmesh.cli.number_types import Positive
-from normalmesh.cli.output_files import reject_clashes
-from normalmesh.cli.output_options import output_options, reject_unused_placement
-from normalmesh.cli.print_options import default_suffix, print_options, reject_task_conflicts
-from normalmesh.cli.repeat_options import repeat_options
-from normalmesh.cli.sections import SectionedCommand
-from normalmesh.cli.settings import Settings
-from normalmesh.cli.shared_options import byte_size, max_pixels_option, reading_options, stopping_options
-from normalmesh.cli.tile_options import Tiling, tiling_options
+from normalmesh.cli.option_tables import (
+    SectionedCommand,
+    max_pixels_option,
+    output_options,
+    reading_options,
+    reject_several,
+    repeat_options,
+    solid_options,
+    stopping_options,
+    tiling_options,
+)
+from normalmesh.cli.option_types import POSITIVE, byte_size
 
-POSITIVE = Positive()
 #: What may become of gaps, as `mesh.walls.GAPS`, which takes longer to import.
 GAPS = ("auto", "open", "walls")
 #: Headings of the help, and the options below them.
@@ -43,6 +42,9 @@ SECTIONS = {
     ),
     "Large maps": ("tiles", "tile_size", "scheduler", "workers", "work", "keep_work"),
 }
+#: Files that each input has, and the options of `Tiling`. All others are fields of `Settings`.
+COMPANIONS = ("mask", "texture", "prior", "jump_lines", "depth", "jumps")
+TILING = ("tiles", "tile_size", "scheduler", "workers", "work", "keep_work")
 
 
 @click.command(cls=SectionedCommand, sections=SECTIONS, short_help="Reconstruct surfaces from normal maps.")
@@ -52,7 +54,7 @@ SECTIONS = {
 @stopping_options
 @click.option("--pixel-size", type=POSITIVE, metavar="MM", help="Size of a pixel of an orthographic map, in mm.")
 @click.option("--distance", type=POSITIVE, metavar="MM", help="Mean distance from a perspective camera, in mm.")
-@print_options
+@solid_options
 @click.option("--prior", type=click.Path(), help="CSV file of control points, u,v,depth[,weight] per line.")
 @click.option(
     "--texture",
@@ -92,22 +94,10 @@ def reconstruct(
     /,
     normals: tuple[str, ...],
     outputs: tuple[str, ...],
-    mask: str | None,
-    prior: str | None,
-    texture: str | None,
-    jump_lines: str | None,
-    depth: str | None,
-    jumps: str | None,
     dry_run: bool,
     as_json: bool,
     verbose: bool,
     quiet: bool,
-    tiles: bool,
-    tile_size: int | None,
-    scheduler: str | None,
-    workers: int | None,
-    work: str | None,
-    keep_work: bool,
     **options: Any,
 ) -> None:
     """Reconstruct surfaces from normal maps, and print their figures.
@@ -122,19 +112,21 @@ def reconstruct(
     The exit status is 1 if an input failed, 2 for bad usage, and 3 if all is written, but not within --max-angle or
     --max-error.
     """
-    if verbose and quiet:
-        raise click.UsageError("give only one of --verbose, --quiet")
-    tiling = Tiling.of(tiles, tile_size, scheduler=scheduler, workers=workers, work=work, keep_work=keep_work)
-    settings = Settings(**options, tiling=tiling)
-    companions = {"mask": mask, "texture": texture, "prior": prior, "jump_lines": jump_lines}
-    companions |= {"depth": depth, "jumps": jumps}
-    tasks = tasks_of(normals, outputs, companions, default_suffix(settings.solid))
-    if len(tasks) > 1 and work is not None:
+    from normalmesh.cli.batch import run
+    from normalmesh.cli.dry_run import estimate_all
+    from normalmesh.cli.job import jobs_of
+    from normalmesh.cli.output_files import reject_clashes
+    from normalmesh.cli.settings import Settings
+    from normalmesh.cli.tile_settings import Tiling
+
+    reject_several([name for name, given in (("verbose", verbose), ("quiet", quiet)) if given])
+    companions = {name: options.pop(name) for name in COMPANIONS}
+    tiling = Tiling.of(**{name: options.pop(name) for name in TILING})
+    jobs = jobs_of(normals, outputs, companions, Settings(**options, tiling=tiling))
+    if len(jobs) > 1 and tiling is not None and tiling.work is not None:
         raise click.UsageError("--work is for one input only; without it, each has its own next to its output")
-    for task in tasks:
-        reject_task_conflicts(task, settings)
-        reject_unused_placement(task, settings)
-    reject_clashes(tasks, settings)
-    console = Console(quiet, verbose)
+    for job in jobs:
+        job.check()
+    reject_clashes(jobs)
     process = estimate_all if dry_run else run
-    context.exit(process(tasks, settings, console, as_json))
+    context.exit(process(jobs, Console(quiet, verbose), as_json))

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.camera_options import (
-    CameraChoice,
-    camera_as_dict,
-    camera_options,
-    image_size,
-)
-from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
+from normalmesh.cli.console import Console
+from normalmesh.cli.map_reading import CameraChoice, camera_as_dict
 from normalmesh.cli.model_options import rendered
-from normalmesh.cli.printing import print_field, print_json
+from normalmesh.cli.option_tables import camera_options, json_option
+from normalmesh.cli.option_types import image_size
+from normalmesh.cli.printing import print_figures, size_text
 from normalmesh.errors import path_text
 
 if TYPE_CHECKING:
@@ -45,13 +42,10 @@ if TYPE_CHECKING:
 @click.option("--matrix", type=click.Path(path_type=Path), help="Also write the matrix of a perspective camera.")
 @click.option("--flat", is_flag=True, help="Use face normals; default: interpolate vertex normals.")
 @click.option("--placed", is_flag=True, help="MODEL is in the camera frame already; default: fitted to the image.")
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as a JSON object.")
+@json_option
 def render(
     model: str,
     size: tuple[int, int],
-    camera: str | None,
-    focal_px: float | None,
-    fov: float | None,
     output: Path | None,
     depth: Path | None,
     mask: Path | None,
@@ -59,6 +53,7 @@ def render(
     flat: bool,
     placed: bool,
     as_json: bool,
+    **camera: Any,
 ) -> None:
     """Render normals, and optionally depth and mask, of the triangle model MODEL.
 
@@ -71,7 +66,7 @@ def render(
     from normalmesh.files.encoding import DEPTH_SUFFIXES, NORMALS_SUFFIXES, checked_suffix
     from normalmesh.files.height_png import depth_companions
 
-    choice = CameraChoice(camera, focal_px, fov)
+    choice = CameraChoice(**camera)
     output = output or Path(f"{Path(model).stem}_normals.png")
     checked_suffix(output, NORMALS_SUFFIXES, "normals")
     if depth is not None:
@@ -81,31 +76,30 @@ def render(
     if matrix is not None:
         checked_suffix(matrix, (".txt",), "camera matrices")
     beside = [] if depth is None else depth_companions(depth)
-    check_targets([*filter(None, (output, depth, mask, matrix)), *beside], [model, camera])
+    check_targets([*filter(None, (output, depth, mask, matrix)), *beside], [model, choice.camera])
     view = choice.questioned(size)
     if matrix is not None and view.matrix() is None:
         raise click.UsageError("--matrix needs a perspective camera: add --focal-px, --fov, or --camera perspective")
     console = Console()
-    with progress_line_removed(console), compilation_announced(console), console.working("rendering"):
+    with console.running("rendering"):
         # The files hold the exact normals, which are not clamped.
         with repair_warnings_ignored():
             case = rendered(model, size, view, placed=placed, smooth=not flat)
         files = _files(case, output, depth, mask, matrix)
         write_atomically(files)
-    if as_json:
-        print_json({**_figures(case), "files": list(map(str, files))})
-    else:
-        _report(case, ", ".join(map(path_text, files)))
+    figures = {**_figures(case), "files": list(map(str, files))}
+    print_figures(figures, lambda: _fields(case, ", ".join(map(path_text, files))), as_json)
 
 
 def _files(case: Case, output: Path, depth: Path | None, mask: Path | None, matrix: Path | None) -> Files:
     """Return the content of each output file, the normals last."""
     from normalmesh.files.encoding import encode_mask, encode_normals
     from normalmesh.files.height_png import depth_files, range_of_camera
+    from normalmesh.output.normal_map_writing import matrix_text
 
     files: Files = {}
     if matrix is not None:
-        files[matrix] = _matrix_text(case).encode()
+        files[matrix] = matrix_text(case.normal_map.camera)
     if mask is not None:
         files[mask] = encode_mask(mask, case.normal_map.mask)
     if depth is not None and case.depth is not None:
@@ -114,25 +108,15 @@ def _files(case: Case, output: Path, depth: Path | None, mask: Path | None, matr
     return files
 
 
-def _matrix_text(case: Case) -> str:
-    """Return the camera matrix in the convention of computer vision: the centre of the first pixel is (0, 0)."""
-    import numpy as np
-
-    matrix = np.asarray(case.normal_map.camera.matrix())
-    return "\n".join(" ".join(f"{value:.12g}" for value in row) for row in matrix) + "\n"
-
-
-def _report(case: Case, written: str) -> None:
-    figures = _figures(case)
-    share = 100 * figures["foreground"] / (figures["rows"] * figures["columns"])
-    low, high = figures["depth_range"]
-    print_field("model", path_text(case.name))
-    print_field(
-        "size", f"{figures['columns']} × {figures['rows']} pixels, {share:.1f} % foreground ({figures['foreground']})"
-    )
-    print_field("camera", case.normal_map.camera.describe())
-    print_field("depth", f"{low:.4g} to {high:.4g} {case.units}")
-    print_field("wrote", written)
+def _fields(case: Case, written: str) -> dict[str, str]:
+    low, high = _figures(case)["depth_range"]
+    return {
+        "model": path_text(case.name),
+        "size": size_text(case.normal_map.shape, case.normal_map.foreground),
+        "camera": case.normal_map.camera.describe(),
+        "depth": f"{low:.4g} to {high:.4g} {case.units}",
+        "wrote": written,
+    }
 
 
 def _figures(case: Case) -> dict[str, Any]:

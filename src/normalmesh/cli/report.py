@@ -7,12 +7,11 @@ from typing import Any
 
 import click
 
-from normalmesh.cli.console import Console, progress_line_removed
+from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import MapReading
-from normalmesh.cli.number_types import Positive
-from normalmesh.cli.pages import PAGES, compared_page, page_of
+from normalmesh.cli.option_tables import max_pixels_option, reading_options, require
+from normalmesh.cli.option_types import POSITIVE
 from normalmesh.cli.printing import print_field
-from normalmesh.cli.shared_options import max_pixels_option, reading_options
 from normalmesh.errors import path_text
 
 
@@ -21,7 +20,7 @@ from normalmesh.errors import path_text
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="HTML file to write; default: FILE.html.")
 @click.option("--normals", type=click.Path(path_type=Path), help="Normal map that FILE was reconstructed from.")
 @reading_options
-@click.option("--pixel-size", type=Positive(), help="Size of a pixel, in the unit of FILE, if it is not 1.")
+@click.option("--pixel-size", type=POSITIVE, help="Size of a pixel, in the unit of FILE, if it is not 1.")
 @click.option("--texture", type=click.Path(path_type=Path), help="Photo to show on the surface; requires --normals.")
 @max_pixels_option
 def report(
@@ -38,12 +37,12 @@ def report(
     map, which is reconstructed first. With --normals, the angles to the normal map are shown, too; --mask, --alpha,
     --camera, --focal-px, --fov and --convention are those of the normal map.
     """
+    from normalmesh.cli.pages import PAGES, compared_page, page_of
     from normalmesh.files.atomic import check_targets, write_atomically
 
     if file.suffix.lower() in PAGES:
         raise click.UsageError(f"{path_text(file)} is a report already: normalmesh view shows it")
-    if texture is not None and normals is None:
-        raise click.UsageError("--texture requires --normals")
+    require("--texture", texture is not None, "--normals", normals)
     reading = MapReading(**options)
     view = reading.view(pixel_size)
     output = output or _beside(file)
@@ -51,7 +50,7 @@ def report(
     if output.suffix.lower() not in PAGES:
         raise click.UsageError(f"cannot write a report to {path_text(output)}: the suffix must be {' or '.join(PAGES)}")
     console = Console()
-    with progress_line_removed(console):
+    with console.running():
         if normals is None:
             page = page_of(file, reading, view, console)
         else:

@@ -5,20 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from normalmesh.cli.print_options import print_figures, print_lines
 from normalmesh.cli.printing import PrintedTable, field_text, json_text
 from normalmesh.errors import count_text, path_text
-
-if TYPE_CHECKING:
-    from normalmesh.maps.maps_on_disk import MapOnDisk
-    from normalmesh.mesh.solid import Solid
-    from normalmesh.mesh.surface import Surface
-    from normalmesh.normals.normal_map import NormalMap
+from normalmesh.evaluation.metrics import mean_angle
+from normalmesh.integration.uncertainty import UncertaintySummary, part_text
+from normalmesh.maps.maps_on_disk import MapOnDisk
+from normalmesh.mesh.solid import Solid
+from normalmesh.mesh.surface import Surface
+from normalmesh.normals.normal_map import NormalMap
 
 #: Figures of each surface.
 LEVEL = ("vertices", "requested", "faces", "compression", "mae", "coverage", "uncertainty")
+#: What JSON holds, in this order.
+CONTENT = (
+    *("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps", "walls", "tolerance", "repeats"),
+    *("strength", "flattening", "solid", "seconds", "warnings", "error"),
+)
+#: Figures in JSON, and the attributes that they are.
+FLATTENING = {"shape": "shape", "tilt_degrees": "tilt", "direction_degrees": "direction", "bow": "bow"}
+FLATTENING |= {name: name for name in ("width", "units", "coefficients", "centre")}
+UNCERTAINTY = {"median": "median", "high": "high", "noise": "by_noise", "mesh": "by_mesh"}
+UNCERTAINTY |= {"noise_degrees": "noise", "units": "units"}
 
 #: Columns for the names of inputs in a table.
 LONGEST_NAME = 32
@@ -34,7 +43,7 @@ class RunSummary:
         Columns and rows.
     levels
         Vertices, the number of them that was asked for, faces, compression, mean angle to the normals, coverage and
-        uncertainty of heights of each surface, finest first. Angle and uncertainty are None for maps that stay on disk.
+        uncertainty of heights of each surface, finest first. The angle is None for maps that stay on disk.
     strength
         Factor of the heights in all files; angles to the normals are of the surface before, uncertainties after.
     jumps
@@ -45,8 +54,10 @@ class RunSummary:
         jumps were not searched for.
     repeats
         Directions in which the surface repeats, and the mean slope removed, as text; None if it does not.
-    print_figures
-        What was taken away from the heights, and the finest solid.
+    flattening, solid
+        Figures of what was taken away from the heights, and of the finest solid; None if there is none.
+    shape_lines
+        Both as text.
     tolerance
         The bounds on angle or error that were given, what was reached, and whether they are met; None without bounds.
     """
@@ -60,18 +71,19 @@ class RunSummary:
     jumps_text: str | None = None
     walls: dict[str, Any] | None = None
     repeats: str | None = None
-    print_figures: dict[str, Any] = field(default_factory=lambda: {"flattening": None, "solid": None})
-    print_lines: list[str] = field(default_factory=list)
     strength: float = 1.0
+    flattening: dict[str, Any] | None = None
+    solid: dict[str, Any] | None = None
+    shape_lines: list[str] = field(default_factory=list)
     tolerance: dict[str, Any] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     error: str | None = None
 
-    def add_normal_map(self, normal_map: NormalMap | MapOnDisk) -> None:
-        """Record the size of the normal map."""
+    def add_normal_map(self, normal_map: NormalMap | MapOnDisk, strength: float | None) -> None:
+        """Record the size of the normal map, and the factor of its relief."""
         rows, columns = normal_map.shape
-        self.size, self.foreground = (columns, rows), normal_map.foreground
+        self.size, self.foreground, self.strength = (columns, rows), normal_map.foreground, strength or 1.0
 
     def add_figures(
         self, measured: Sequence[Surface], written: Sequence[Surface], normal_map: NormalMap | MapOnDisk
@@ -97,54 +109,52 @@ class RunSummary:
             for stage, seconds in surface.integration.seconds.items() if surface.integration else ():
                 self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
 
-    def add_print(self, surface: Surface, solids: Sequence[Solid]) -> None:
+    def add_solid(self, surface: Surface, solids: Sequence[Solid]) -> None:
         """Record what was taken away from the heights, and the finest solid."""
-        self.print_figures, self.print_lines = print_figures(surface, solids), print_lines(surface, solids)
+        self.flattening = _picked(surface.flattening, **FLATTENING)
+        if surface.flattening is not None:
+            self.shape_lines.append(field_text("flattened", str(surface.flattening)))
+        if solids:
+            solid = solids[0]
+            self.solid = {name: getattr(solid, name) for name in ("extent", "volume", "units", "scale")}
+            self.solid |= {"pieces": len(solid.volumes), "vertices": len(solid.vertices), "faces": len(solid.faces)}
+            self.shape_lines.append(field_text("solid", f"{solid}; watertight"))
 
     def as_json(self) -> str:
         """Return one line of JSON, with the figures of the finest surface and those of all levels."""
         first = self.levels[0] if self.levels else dict.fromkeys(LEVEL)
-        content = asdict(self)
-        content["input"] = str(content.pop("source"))
+        content = {"input": str(self.source), **asdict(self), **first}
         content["outputs"] = [str(path) for path in self.outputs]
-        del content["jumps_text"]
-        order = ["input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps", "walls", "tolerance", "repeats"]
-        order += ["strength", *self.print_figures]
-        content |= {**first, **self.print_figures}
         content["seconds"] = {stage: round(seconds, 4) for stage, seconds in self.seconds.items()}
-        return json_text({name: content[name] for name in (*order, "seconds", "warnings", "error")})
+        return json_text({name: content[name] for name in CONTENT})
 
     def lines(self) -> list[str]:
         """Return the text for a single input."""
         counts = ", ".join(str(level["vertices"]) for level in self.levels)
         wanted = ", ".join(str(level["requested"]) for level in self.levels)
         asked = "" if wanted == counts or self.levels[0]["requested"] is None else f", {wanted} asked for"
-        lines = [field_text("vertices", f"{counts} for {count_text(self.foreground or 0, 'pixel')}{asked}")]
+        fields = {"vertices": f"{counts} for {count_text(self.foreground or 0, 'pixel')}{asked}"}
         if any(level["mae"] is not None for level in self.levels):
-            angles = ", ".join(map(_angle, self.levels))
-            lines.append(field_text("angle", f"{angles} to the normals (mean)"))
+            fields["angle"] = f"{', '.join(map(_angle, self.levels))} to the normals (mean)"
         if any(level["coverage"] is not None for level in self.levels):
             covered, spilled = (_shares(name, self.levels) for name in ("covered", "spilled"))
-            lines.append(field_text("coverage", f"{covered} of the foreground, {spilled} outside it"))
+            fields["coverage"] = f"{covered} of the foreground, {spilled} outside it"
         if self.levels and all(level["uncertainty"] is not None for level in self.levels):
-            lines.append(field_text("heights", _deviations(self.levels)))
+            fields["heights"] = _deviations(self.levels)
         if self.jumps_text is not None:
-            hint = (
-                "; --jumps FILE shows them, --continuous switches them off"
-                if self.jumps and self.jumps["lines"]
-                else ""
+            hint = "; --jumps FILE shows them, --continuous switches them off" * bool(
+                self.jumps and self.jumps["lines"]
             )
-            lines.append(field_text("jumps", f"{self.jumps_text}{hint}"))
+            fields["jumps"] = f"{self.jumps_text}{hint}"
         if self.walls and self.walls["faces"]:
             faces = count_text(self.walls["faces"], "face")
-            lines.append(field_text("walls", f"{faces} closing {self.walls['length']:.0f} px of jumps"))
+            fields["walls"] = f"{faces} closing {self.walls['length']:.0f} px of jumps"
         if self.repeats is not None:
-            lines.append(field_text("repeats", self.repeats))
+            fields["repeats"] = self.repeats
         if self.strength != 1:
-            lines.append(
-                field_text("strength", f"heights multiplied by {self.strength:g} in all files: no measurement")
-            )
-        return [*lines, *self.print_lines, *(field_text("wrote", path_text(path)) for path in self.outputs)]
+            fields["strength"] = f"heights multiplied by {self.strength:g} in all files: no measurement"
+        lines = [field_text(label, text) for label, text in fields.items()]
+        return [*lines, *self.shape_lines, *(field_text("wrote", path_text(path)) for path in self.outputs)]
 
     def cells(self) -> list[str]:
         """Return the row of one of several inputs in the table of `table_of`."""
@@ -175,8 +185,6 @@ def _shares(name: str, levels: Sequence[dict[str, Any]]) -> str:
 
 def _deviations(levels: Sequence[dict[str, Any]]) -> str:
     """Return the standard deviations of the heights of levels as text."""
-    from normalmesh.integration.uncertainty import part_text
-
     found = [level["uncertainty"] for level in levels]
     medians, by_noise, by_mesh = (
         ", ".join(part_text(each[key], each["median"]) for each in found) for key in ("median", "noise", "mesh")
@@ -187,11 +195,7 @@ def _deviations(levels: Sequence[dict[str, Any]]) -> str:
 
 
 def _figures(surface: Surface, written: Surface, normal_map: NormalMap | MapOnDisk) -> dict[str, Any]:
-    from normalmesh.evaluation.metrics import mean_angle
-    from normalmesh.integration.uncertainty import UncertaintySummary
-    from normalmesh.normals.normal_map import NormalMap
-
-    vertices, coverage, uncertainty = len(surface.vertices), surface.coverage, UncertaintySummary.of(written)
+    vertices, coverage = len(surface.vertices), surface.coverage
     return {
         "vertices": vertices,
         "requested": getattr(surface.decimation, "target", None),
@@ -205,14 +209,10 @@ def _figures(surface: Surface, written: Surface, normal_map: NormalMap | MapOnDi
             "spilled": coverage.spilled_share,
             "lost_components": coverage.lost_components,
         },
-        "uncertainty": None
-        if uncertainty is None
-        else {
-            "median": uncertainty.median,
-            "high": uncertainty.high,
-            "noise": uncertainty.by_noise,
-            "mesh": uncertainty.by_mesh,
-            "noise_degrees": uncertainty.noise,
-            "units": uncertainty.units,
-        },
+        "uncertainty": _picked(UncertaintySummary.of(written), **UNCERTAINTY),
     }
+
+
+def _picked(record: object | None, **attributes: str) -> dict[str, Any] | None:
+    """Return attributes of a record by their names in JSON; None if there is no record."""
+    return None if record is None else {name: getattr(record, attribute) for name, attribute in attributes.items()}

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.console import Console, progress_line_removed
+from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import MapReading
-from normalmesh.cli.number_types import Positive
-from normalmesh.cli.pages import page_of
-from normalmesh.cli.shared_options import max_pixels_option, reading_options
+from normalmesh.cli.option_tables import max_pixels_option, reading_options
+from normalmesh.cli.option_types import POSITIVE
 
 if TYPE_CHECKING:
     from normalmesh.report.page_server import PageServer
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 @reading_options
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to serve on; default: a free port.")
 @max_pixels_option
-@click.option("--pixel-size", type=Positive(), help="Size of a pixel of heights that have none, in their unit.")
+@click.option("--pixel-size", type=POSITIVE, help="Size of a pixel of heights that have none, in their unit.")
 @click.option("--no-browser", is_flag=True, help="Print the address, but do not open a browser.")
 def view(file: Path, port: int, pixel_size: float | None, no_browser: bool, **options: Any) -> None:
     """Show FILE in the browser: what reconstruct writes, or a normal map, which is reconstructed first.
@@ -31,12 +30,13 @@ def view(file: Path, port: int, pixel_size: float | None, no_browser: bool, **op
     (HTML), or a normal map. The page is served on this machine only, until Ctrl-C. --mask, --alpha and --convention
     apply to normal maps, --camera, --focal-px and --fov to them and to heights.
     """
+    from normalmesh.cli.pages import page_of
     from normalmesh.report.page_server import PageServer
 
     reading, console = MapReading(**options), Console()
     choice = reading.view(pixel_size)
     # Open the port first, so that a port in use is reported before the reconstruction.
-    with progress_line_removed(console), PageServer(port) as server:
+    with console.running(), PageServer(port) as server:
         server.page = page_of(file, reading, choice, console)
         _serve(server, console, no_browser)
 

@@ -12,7 +12,7 @@ from normalmesh.array_types import Bool, Float, Int, Int32
 from normalmesh.decimation import _collapse
 from normalmesh.decimation._collapse import QueueArrays, Sweep, Tiles
 from normalmesh.decimation._edge_collapse import CostArrays
-from normalmesh.decimation.quadrics import GRAIN, OUTLINE_WEIGHT, FaceRecords, Pixels, vertex_quadrics
+from normalmesh.decimation.quadrics import OUTLINE_WEIGHT, FaceRecords, Pixels, vertex_quadrics
 from normalmesh.decimation.start_quadrics import start_quadrics
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.runtime.threads import in_parallel
@@ -225,7 +225,7 @@ class Collapser:
         """Collapse at most ``most`` (T,) edges in each tile; return the number of collapses."""
         sweep = Sweep(limit, most, self.clock, np.zeros(len(most), np.int64), np.zeros(len(most)))
         queue = QueueArrays(self.stamp, self.bounds, mark)
-        mesh, outline = self.mesh.arrays, self.mesh.outline_arrays
+        mesh, outline = self.mesh.arrays, self.mesh.outline
         in_parallel(_collapse.collapse_tiles, len(most), mesh, outline, self._costs, queue, tiles, sweep, grain=1)
         collapses = int(sweep.collapses.sum())
         self._count(collapses, float(sweep.costs.max()))
@@ -234,7 +234,7 @@ class Collapser:
     def _renew_bounds(self) -> None:
         """Compute the bounds of all vertices."""
         arrays = (self.mesh.arrays, self._costs, self.stamp)
-        in_parallel(_collapse.lower_bounds, len(self.bounds), *arrays, self.bounds, grain=GRAIN)
+        in_parallel(_collapse.lower_bounds, len(self.bounds), *arrays, self.bounds)
 
     def collapse_in_order(self, target: int, limit: float) -> None:
         """Collapse in the order of cost over the whole mesh."""

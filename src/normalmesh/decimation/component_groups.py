@@ -10,13 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from normalmesh.array_types import Bool, Int32, UInt8
+from normalmesh.array_types import Int32, Integer, UInt8
 from normalmesh.decimation.collapse import TILE
 from normalmesh.mesh._closed_mesh import BOUNDARY, FINISHED, LOCKED
 from normalmesh.mesh._outline import COVERED, FIXED
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.jumps import JumpLine
-from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
 
 #: Distance (px) from the pixels of a group up to which its mesh may cover others.
@@ -81,7 +80,7 @@ class FinishedComponents:
     """Components of a mesh that have lost no vertex in a round: they are locked while others go on."""
 
     def __init__(self, mesh: ClosedMesh) -> None:
-        self._of_point = mesh.to_screen().components[mesh.outline_of >= 0]
+        self._of_point = mesh.to_screen().components[mesh.outline.point_of >= 0]
         self._counts = np.bincount(self._number(mesh))
 
     def lock(self, mesh: ClosedMesh) -> None:
@@ -97,18 +96,20 @@ class FinishedComponents:
 
     def _number(self, mesh: ClosedMesh) -> Int32:
         """Return the component (N,) of each vertex of the compact mesh, by the points of its outline, which stay."""
-        component, on_outline = mesh.to_screen().components, mesh.outline_of >= 0
+        component, on_outline = mesh.to_screen().components, mesh.outline.point_of >= 0
         number = np.empty(int(component.max()) + 1, np.int32)
-        number[component[on_outline]] = self._of_point[mesh.outline_of[on_outline]]
-        numbers: Int32 = number[component]
-        return numbers
+        number[component[on_outline]] = self._of_point[mesh.outline.point_of[on_outline]]
+        return number[component]
 
 
-def component_groups(mask: Bool, lines: tuple[JumpLine, ...]) -> list[ComponentGroup]:
-    """Return the groups of a map, small components first; a large one, or one with lines, is a group of its own."""
+def component_groups(known: tuple[Integer, int], lines: tuple[JumpLine, ...]) -> list[ComponentGroup]:
+    """Return the groups of components, small ones first; a large one, or one with lines, is a group of its own.
+
+    ``known`` are the labels (H, W) of the components, and their number.
+    """
     from scipy import ndimage
 
-    labels, count = component_labels(mask)
+    labels, count = known
     if count == 1:
         return [ComponentGroup(lines)]
     beside = [np.unique(_labels_beside(line, labels)) for line in lines]
@@ -132,7 +133,7 @@ def component_groups(mask: Bool, lines: tuple[JumpLine, ...]) -> list[ComponentG
     ]
 
 
-def _labels_beside(line: JumpLine, labels: Int32) -> Int32:
+def _labels_beside(line: JumpLine, labels: Integer) -> Integer:
     """Return the labels of the pixels on both sides of a line, without those of the background."""
     (u, v), (next_u, next_v) = line.path[:-1].T, line.path[1:].T
     rows, columns = np.minimum(v, next_v), np.minimum(u, next_u)

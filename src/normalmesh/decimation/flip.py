@@ -6,7 +6,7 @@ import numpy as np
 
 from normalmesh.decimation import _flip
 from normalmesh.decimation._quadrics import RECORD
-from normalmesh.decimation.quadrics import GRAIN, FaceRecords, Pixels
+from normalmesh.decimation.quadrics import FaceRecords, Pixels
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.runtime.sorting import largest_first
 from normalmesh.runtime.threads import in_parallel
@@ -34,7 +34,7 @@ def flip(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords) -> int:
     flips = 0
     for _ in range(MAX_SWEEPS):
         judged_by = (records.table, active, normal_map.camera)
-        in_parallel(_flip.gains_of_flips, len(gains), arrays, *judged_by, gains, grain=GRAIN)
+        in_parallel(_flip.gains_of_flips, len(gains), arrays, *judged_by, gains)
         order = largest_first(gains)
         made_from = (normal_map, pixels.regularisation)
         judged = _flip.JudgedFlips(np.empty((2 * len(order), RECORD)), np.empty(len(order), np.bool_))

@@ -131,8 +131,7 @@ class Hierarchy:
         bits = np.ascontiguousarray(self.errors[:rows, :columns]).view(np.int32)
         counts = np.zeros((-(-len(bits) // _hierarchy.COUNTED), _hierarchy.BINS), np.int64)
         in_parallel(_hierarchy.count_errors, len(counts), bits, counts, grain=1)
-        histogram: Int = counts.sum(axis=0)
-        return histogram
+        return counts.sum(axis=0)
 
     def level(self, vertices: int) -> float:
         """Return the error (px⁴) that about ``vertices`` corners exceed, without those that must stay."""

@@ -11,9 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.array_types import Bool, Float, Int, Int32
-from normalmesh.decimation.hierarchy import BLOCK, foreground_window
+from normalmesh.array_types import Bool, Float, Int, Integer
+from normalmesh.decimation.hierarchy import BLOCK, Hierarchy, Region, foreground_window
 from normalmesh.normals.mask_labels import component_labels
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.orthographic import Orthographic
 from normalmesh.runtime.threads import in_parallel
 
 Window = tuple[slice, slice]
@@ -59,10 +61,11 @@ class MaskCounts:
     component_sides: Int
 
     @classmethod
-    def of(cls, mask: Bool) -> MaskCounts:
-        """Count in a mask (H, W) with at least one foreground pixel."""
-        window = mask[foreground_window(mask)]
-        labels, components = component_labels(window)
+    def of(cls, mask: Bool, known: tuple[Integer, int] | None = None) -> MaskCounts:
+        """Count in a mask (H, W) with at least one foreground pixel, whose components and their number may be known."""
+        place = foreground_window(mask)
+        window = mask[place]
+        labels, components = component_labels(window) if known is None else (known[0][place], known[1])
         blocks = _blocks(window.shape)
         found = [_BlockCounts()] * len(blocks)
         in_parallel(_count_blocks, len(blocks), blocks, window, labels, found, grain=1)
@@ -110,7 +113,7 @@ class _BlockCounts(NamedTuple):
 
     corners: int = 0
     fixed: int = 0
-    at_sides: Int32 = np.zeros(0, np.int32)
+    at_sides: Integer = np.zeros(0, np.int32)
 
 
 def _blocks(shape: tuple[int, ...]) -> list[Window]:
@@ -120,7 +123,7 @@ def _blocks(shape: tuple[int, ...]) -> list[Window]:
 
 
 def _count_blocks(
-    first: int, last: int, blocks: list[Window], window: Bool, labels: Int32, found: list[_BlockCounts]
+    first: int, last: int, blocks: list[Window], window: Bool, labels: Integer, found: list[_BlockCounts]
 ) -> None:
     """Count in the blocks first … last − 1 of the pixel corners of a window: a range kernel in NumPy."""
     for place in range(first, last):
@@ -145,7 +148,7 @@ def _sides(padded: Bool) -> Iterator[Bool]:
         yield pixels & ~beside
 
 
-def _areas(labels: Int32, components: int) -> Int:
+def _areas(labels: Integer, components: int) -> Int:
     """Return the number of pixels (C,) of each component."""
     if components == 1:
         return np.array([np.count_nonzero(labels)])
@@ -159,61 +162,12 @@ def _vertices_at_corners(window: Bool) -> NDArray[np.int8]:
     touched = northwest | southeast | northeast | southwest
     # Two pixels that touch only at a corner do not share its vertex.
     split = (northwest == southeast) & (northeast == southwest) & (northwest != northeast)
-    vertices: NDArray[np.int8] = np.add(touched, split, dtype=np.int8)
-    return vertices
+    return np.add(touched, split, dtype=np.int8)
 
 
 def fixed_corners(foreground: Bool) -> Bool:
-    """Find the pixel corners (H + 1, W + 1) that every start mesh keeps: those whose error in a hierarchy is infinite.
-
-    It is the hierarchy of pixels that are flat in the foreground, and never flat outside.
-    """
-    rows, columns = foreground.shape
-    bent = np.ones((-(-rows // BLOCK) * BLOCK, -(-columns // BLOCK) * BLOCK), np.bool_)
-    np.logical_not(foreground, out=bent[:rows, :columns])
-    stays = np.ones((bent.shape[0] + 1, bent.shape[1] + 1), np.bool_)
-    quarters = (
-        bent[::2, ::2] | bent[::2, 1::2],
-        bent[::2, ::2] | bent[1::2, ::2],
-        bent[::2, 1::2] | bent[1::2, 1::2],
-        bent[1::2, ::2] | bent[1::2, 1::2],
-    )
-    side = 2
-    while True:
-        upper, lower = _halves(*quarters)
-        _keep(stays, side, quarters, upper | lower)
-        if side == BLOCK:
-            return stays[: rows + 1, : columns + 1]
-        quarters = (
-            upper[::2, ::2] | upper[::2, 1::2],
-            lower[::2, ::2] | upper[1::2, ::2],
-            lower[::2, 1::2] | upper[1::2, 1::2],
-            lower[1::2, ::2] | lower[1::2, 1::2],
-        )
-        side *= 2
-
-
-def _halves(north: Bool, west: Bool, east: Bool, south: Bool) -> tuple[Bool, Bool]:
-    """Return whether the upper and lower halves of squares are bent; the diagonals form diamonds."""
-    even = np.equal.outer(*(np.arange(count) % 2 for count in north.shape))
-    return north | np.where(even, east, west), south | np.where(even, west, east)
-
-
-def _keep(stays: Bool, side: int, quarters: tuple[Bool, Bool, Bool, Bool], bent: Bool) -> None:
-    """Set the corners in the middle of the sides of squares, then those in the middle of squares."""
-    north, west, east, south = quarters
-    half, quarter = side // 2, side // 4
-    height, width = stays.shape[0] - 1, stays.shape[1] - 1
-    level = stays[side:height:side, half::side]
-    level[:] = north[1:] | south[:-1]
-    upright = stays[half::side, side:width:side]
-    upright[:] = west[:, 1:] | east[:, :-1]
-    if quarter:
-        for y in (-quarter, quarter):
-            for x in (-quarter, quarter):
-                level |= stays[side + y : height + y : side, half + x : width + x : side]
-                upright |= stays[half + y : height + y : side, side + x : width + x : side]
-    middle = stays[half::side, half::side]
-    middle[:] = bent
-    for y, x in ((0, half), (side, half), (half, 0), (half, side)):
-        middle |= stays[y : height - side + y + 1 : side, x : width - side + x + 1 : side]
+    """Find the pixel corners (H + 1, W + 1) that every start mesh keeps: also if all normals are alike."""
+    normals = np.zeros((*foreground.shape, 3), np.float32)
+    normals[..., 2] = 1
+    flat, (rows, columns) = NormalMap.cleaned(normals, foreground, Orthographic()), foreground.shape
+    return np.isinf(Hierarchy.of(flat, region=Region(0, 0, rows, columns, (0, 0), flat.camera)).errors)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from normalmesh.decimation import _move
-from normalmesh.decimation.quadrics import GRAIN, FaceRecords, Pixels, vertex_quadrics
+from normalmesh.decimation.quadrics import FaceRecords, Pixels, vertex_quadrics
 from normalmesh.mesh import _outline
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.runtime.threads import in_parallel
@@ -24,7 +24,6 @@ def move(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords, step: float) ->
     """
     steps = np.empty((len(mesh.vertices), 2))
     quadrics = vertex_quadrics(mesh, pixels, records)
-    in_parallel(_move.best_steps, len(steps), quadrics, mesh.flags, step, steps, grain=GRAIN)
-    in_parallel(_outline.outline_steps, len(steps), mesh.arrays, mesh.outline_arrays, step, steps, grain=GRAIN)
-    moves: int = _move.take_steps(steps, mesh.arrays, pixels.normal_map.mask, mesh.coverage, records.changed)
-    return moves
+    in_parallel(_move.best_steps, len(steps), quadrics, mesh.flags, step, steps)
+    in_parallel(_outline.outline_steps, len(steps), mesh.arrays, mesh.outline, step, steps)
+    return _move.take_steps(steps, mesh.arrays, pixels.normal_map.mask, mesh.outline.coverage, records.changed)

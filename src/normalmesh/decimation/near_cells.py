@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import ndimage
 
 from normalmesh.array_types import Bool, Float
-from normalmesh.decimation._near_cells import mark_cells
 
 #: Side of a cell, in px.
 SIZE = 8
@@ -32,8 +32,11 @@ class NearCells:
     def of(cls, points: Float, reach: float, shape: tuple[int, int]) -> NearCells:
         """Mark the cells within about ``reach`` px of points (K, 2), as u, v, on a screen of the given shape."""
         cells = np.zeros((shape[0] // SIZE + 1, shape[1] // SIZE + 1), np.bool_)
-        mark_cells(points, SIZE, int(reach / SIZE), cells)
-        return cls(cells)
+        column, row = (points / SIZE).astype(np.int64).T
+        cells[row, column] = True
+        steps = np.arange(-int(reach / SIZE), int(reach / SIZE) + 1)
+        disc = steps[:, None] ** 2 + steps**2 <= int(reach / SIZE) ** 2
+        return cls(ndimage.binary_dilation(cells, disc))
 
     def window(self, rows: slice, columns: slice) -> NearCells:
         """Return the cells of a window of the screen, with the pixel corners at its end."""
@@ -44,5 +47,4 @@ class NearCells:
     def at(self, points: Float) -> Bool:
         """Return whether the cells of points (K, 2) are marked."""
         column, row = ((points + self.inset[::-1]) / SIZE).astype(np.int64).T
-        marked: Bool = self.cells[row, column]
-        return marked
+        return self.cells[row, column]

@@ -194,8 +194,7 @@ def find_edges(mesh: ClosedMesh, segments: Float) -> Int:
     keys = place[:, 0] * (place.max(initial=0) + 1) + place[:, 1]
     there, wanted = keys[: len(ends)], keys[len(ends) :]
     order = np.argsort(there, kind="stable")
-    found: Int = ends[order[np.searchsorted(there[order], wanted)]]
-    return found
+    return ends[order[np.searchsorted(there[order], wanted)]]
 
 
 def _smoothed(points: Float, chains: Chains) -> Float:

@@ -17,9 +17,6 @@ from normalmesh.runtime.threads import in_parallel
 #: Weight of the outline relative to the shape: px of outline × px² of distance, as px⁴.
 OUTLINE_WEIGHT = 1.0
 
-#: Minimal number of vertices or faces that a thread works on.
-GRAIN = 4096
-
 
 @dataclass(frozen=True, eq=False)
 class Pixels:
@@ -54,7 +51,6 @@ class FaceRecords:
             pixels.normal_map.arrays,
             pixels.regularisation,
             self.table,
-            grain=GRAIN,
         )
         self.changed[:] = False
 
@@ -89,7 +85,6 @@ def vertex_quadrics(
         pixels.regularisation,
         table,
         quadrics,
-        grain=GRAIN,
     )
     if outline_weight > 0:
         add_outline(mesh, outline_weight, quadrics)
@@ -98,5 +93,5 @@ def vertex_quadrics(
 
 def add_outline(mesh: ClosedMesh, weight: float, quadrics: Float) -> None:
     """Add the squared distance to the outline, with a weight, to the screen quadrics (N, 6) of boundary vertices."""
-    outline = mesh.outline_arrays
-    in_parallel(_outline.add_outline_quadrics, len(quadrics), mesh.arrays, outline, weight, quadrics, grain=GRAIN)
+    outline = mesh.outline
+    in_parallel(_outline.add_outline_quadrics, len(quadrics), mesh.arrays, outline, weight, quadrics)

@@ -175,7 +175,7 @@ def decimate_levels(
     """
     # A number of vertices is shared by all components, and what repeats may be connected across its sides.
     apart = rules[0].threshold is not None and not options.tileable
-    groups = component_groups(normal_map.mask, lines) if apart else [ComponentGroup(lines)]
+    groups = component_groups(normal_map.component_labels, lines) if apart else [ComponentGroup(lines)]
     monitor = _new_monitor(on_progress, options, len(groups), len(groups) * len(rules))
     with monitor.timed("start"):
         kept, coverage = _kept_and_coverage(normal_map, options)
@@ -184,7 +184,7 @@ def decimate_levels(
         decimator = _begun(normal_map, rules[0], options, monitor, group, kept, coverage, hierarchy)
         for meshes, rule in zip(parts, rules, strict=True):
             meshes.append(decimator.run(rule))
-        group.cover(decimator.mesh.coverage, coverage)
+        group.cover(decimator.mesh.outline.coverage, coverage)
     monitor.finish()
     for meshes in parts:
         mesh = DecimatedMesh.joined(meshes)
@@ -322,7 +322,7 @@ class Decimator:
         if len(mesh.vertices) < target:
             return "the foreground has no more pixel corners than that"
         reasons = needs_of_shape(mesh)
-        if (self.mesh.coverage & FIXED).any():
+        if (self.mesh.outline.coverage & FIXED).any():
             reasons.append("thin parts and gaps of the foreground keep their outline")
         if self.options.locked is not None:
             reasons.append("locked vertices are kept")

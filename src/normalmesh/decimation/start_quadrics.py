@@ -13,7 +13,7 @@ import numpy as np
 from normalmesh.array_types import Float
 from normalmesh.decimation import _start_quadrics
 from normalmesh.decimation._quadrics import QUADRIC
-from normalmesh.decimation.quadrics import GRAIN, Pixels, add_outline
+from normalmesh.decimation.quadrics import Pixels, add_outline
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.runtime.threads import in_parallel
 
@@ -26,9 +26,9 @@ def start_quadrics(mesh: ClosedMesh, pixels: Pixels, outline_weight: float = 0.0
     """
     of_faces = np.empty((mesh.real_faces, QUADRIC))
     given = (mesh.arrays, pixels.normal_map.arrays, pixels.regularisation)
-    in_parallel(_start_quadrics.sum_pixels_of_faces, len(of_faces), *given, of_faces, grain=GRAIN)
+    in_parallel(_start_quadrics.sum_pixels_of_faces, len(of_faces), *given, of_faces)
     quadrics = np.empty((len(mesh.vertices), QUADRIC))
-    in_parallel(_start_quadrics.sum_faces_of_vertices, len(quadrics), mesh.arrays, of_faces, quadrics, grain=GRAIN)
+    in_parallel(_start_quadrics.sum_faces_of_vertices, len(quadrics), mesh.arrays, of_faces, quadrics)
     if outline_weight > 0:
         add_outline(mesh, outline_weight, quadrics)
     return quadrics

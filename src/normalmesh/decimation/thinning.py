@@ -17,8 +17,7 @@ from normalmesh.array_types import Bool, Float, Int32
 from normalmesh.decimation import _thinning
 from normalmesh.decimation._thinning import SPACE_QUADRIC, SpaceArrays
 from normalmesh.mesh.closed_mesh import ClosedMesh
-from normalmesh.mesh.components import components
-from normalmesh.mesh.cut_mesh import following, preceding
+from normalmesh.mesh.cut_mesh import fans
 from normalmesh.mesh.screen_mesh import ScreenMesh, corner_table
 from normalmesh.mesh.surface import Surface
 
@@ -81,14 +80,14 @@ class Part:
         More may stay: none goes that would turn a face over on the screen, close a hole or pinch the mesh.
         """
         local = np.searchsorted(self.vertices, self.faces).astype(np.int32)
-        place, fans, opposite = _fans(local, len(self.vertices))
+        place, separate, opposite = _fans(local, len(self.vertices))
         quadrics = np.zeros((len(place), SPACE_QUADRIC))
         # Of the fans of one vertex, which are no neighbours of each other, one carries its quadric.
         _, first = np.unique(place, return_index=True)
         quadrics[first] = self.quadrics
         origin = self.vertices[place]
         stays = is_shared(origin) | np.isin(origin, self.walls)
-        screen = ScreenMesh(surface.screen[origin], fans)
+        screen = ScreenMesh(surface.screen[origin], separate)
         screen.keep_opposite(opposite)
         mesh = ClosedMesh.from_screen(screen, surface.shape, stays, np.zeros((1, 1), np.uint8))
         centre = surface.vertices[origin[0]]
@@ -115,11 +114,5 @@ def _fans(faces: Int32, vertex_count: int) -> tuple[Int32, Int32, Int32]:
     A part may have several fans around a vertex, with faces of other parts between them. A closed mesh must not.
     """
     opposite, _, _ = corner_table(faces, vertex_count)
-    inner = np.flatnonzero(opposite > np.arange(len(opposite)))
-    across = opposite[inner]
-    first = np.concatenate([following(inner), preceding(inner)])
-    second = np.concatenate([preceding(across), following(across)])
-    fan = components(np.stack([first, second], axis=1), faces.size)
-    place = np.empty(int(fan.max()) + 1, np.int32)
-    place[fan] = faces.ravel()
+    fan, place = fans(faces, opposite, np.flatnonzero(opposite > np.arange(len(opposite))))
     return place, fan.reshape(-1, 3), opposite

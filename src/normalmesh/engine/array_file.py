@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,7 +26,8 @@ MAGIC = b"normalmesh arrays 2 "
 #: Number of bytes before the JSON, and of the check sum of an array.
 HEAD, CHECK = len(MAGIC) + 9, 4
 
-Arrays = dict[str, NDArray[Any]]
+#: Arrays by name, in memory or in a file.
+Arrays = Mapping[str, NDArray[Any]]
 #: Name, type and shape of an array.
 Entry = tuple[str, str, list[int]]
 
@@ -107,3 +109,13 @@ def _headed(text: bytes) -> bytes:
 
 def _check_sum(content: memoryview) -> bytes:
     return zlib.crc32(content).to_bytes(CHECK, "little")
+
+
+def packed(value: object) -> dict[str, NDArray[Any]]:
+    """Return a value that is no array, such as a record, as an array of bytes by name."""
+    return {"pickled": np.frombuffer(pickle.dumps(value), np.uint8)}
+
+
+def unpacked(arrays: Arrays) -> Any:
+    """Return the value of :func:`packed`."""
+    return pickle.loads(arrays["pickled"].tobytes())

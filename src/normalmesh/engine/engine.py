@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import logging
-import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
-import numpy as np
-
-from normalmesh.engine.array_file import ArrayFile, Arrays
+from normalmesh.engine.array_file import ArrayFile, Arrays, packed, unpacked
 from normalmesh.engine.description import code_description
 from normalmesh.engine.jobs import Job, Outcome
 from normalmesh.engine.runner import Kept, Key, Runner
@@ -101,11 +98,11 @@ class Engine(Runner):
         """Return what is kept by a name, or make it, keep it, and remove the stages that led to it."""
         file = self.folder.result(KEPT, self.prefix + name)
         if file.is_whole:
-            kept: Kept = pickle.loads(file["pickled"].tobytes())
+            kept: Kept = unpacked(file)
             return kept
         before = len(self._stages)
         value = make()
-        self.folder.save(KEPT, self.prefix + name, {"pickled": np.frombuffer(pickle.dumps(value), np.uint8)})
+        self.folder.save(KEPT, self.prefix + name, packed(value))
         for stage in self._stages[before:]:
             self.folder.remove_stage(stage)
         del self._stages[before:]

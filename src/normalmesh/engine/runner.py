@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any, Self, TypeVar
 
-from numpy.typing import NDArray
-
 from normalmesh.engine.array_file import Arrays
 from normalmesh.runtime.monitor import Monitor
 
 Key = TypeVar("Key")
 Kept = TypeVar("Kept")
+#: What does the tasks of a stage: :meth:`Runner.run`.
+Run = Callable[..., Mapping[Any, Arrays]]
 
 
 class Runner:
@@ -53,7 +53,7 @@ class Runner:
         arguments: Mapping[Key, tuple[Any, ...]],
         *,
         work: float = 0.0,
-    ) -> Mapping[Key, Mapping[str, NDArray[Any]]]:
+    ) -> Mapping[Key, Arrays]:
         """Do the tasks of a stage, and return their results by the same keys.
 
         Parameters

@@ -1,7 +1,8 @@
 """WorkFolder: what the stages of a tiled reconstruction leave on a disk that all workers share.
 
-``folder.json`` describes what the folder is for, ``lock`` is held by the process that uses it, and ``stage/key.arrays``
-are the results. A process that is killed leaves whole results only, and files of its own that the next one removes.
+``folder.json`` describes what the folder is for, ``lock`` is held by the process that ``process`` names, and
+``stage/key.arrays`` are the results. A process that is killed leaves whole results only, and files of its own that the
+next one removes.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from normalmesh.engine.array_file import ArrayFile
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, repr_for_error
-from normalmesh.runtime.file_lock import FileLock
 from normalmesh.runtime.temporary_files import replace_content
 
 #: Number of the format of folders, and the files that describe one.
-FORMAT, ABOUT, LOCK = 1, "folder.json", "lock"
+FORMAT, ABOUT, LOCK, HOLDER = 1, "folder.json", "lock", "process"
 #: Folder of arguments of tasks that are under way.
 SHARED = "shared"
 #: Errors of disks that know no locks, as some of clusters.
@@ -55,7 +56,7 @@ class WorkFolder:
     def __init__(self, path: Path, description: Mapping[str, object]) -> None:
         self.path = path.absolute()
         self._description: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **description}))
-        self._lock = FileLock(self.path / LOCK)
+        self._lock = FileLock(self.path / LOCK, timeout=0, thread_local=False)
 
     def __enter__(self) -> WorkFolder:
         try:
@@ -96,22 +97,23 @@ class WorkFolder:
 
     def _take_lock(self) -> None:
         try:
-            taken = self._lock.take()
-        except OSError as error:
-            if error.errno not in WITHOUT_LOCKS:
+            self._lock.acquire()
+        except Timeout as error:
+            holder = self.path / HOLDER
+            name = holder.read_text() if holder.exists() else "unknown"
+            raise NormalMeshError(
+                f"another process ({name}) uses the folder {path_text(self.path)}: wait for it, or give another folder"
+            ) from error
+        except (OSError, NotImplementedError) as error:
+            if isinstance(error, OSError) and error.errno not in WITHOUT_LOCKS:
                 raise
             warnings.warn(
                 f"the disk of {path_text(self.path)} knows no locks: make sure that no other process uses the folder",
                 NormalMeshWarning,
                 stacklevel=3,
             )
-            return
-        if not taken:
-            raise NormalMeshError(
-                f"another process ({self._lock.path.read_text()}) uses the folder {path_text(self.path)}: "
-                "wait for it, or give another folder"
-            )
-        self._lock.path.write_text(f"process {os.getpid()} on {socket.gethostname()}")
+        else:
+            (self.path / HOLDER).write_text(f"process {os.getpid()} on {socket.gethostname()}")
 
     def _check(self) -> None:
         """Write what the folder is for, or compare it with what it was made for."""
@@ -155,9 +157,9 @@ def remove_work(path: Path) -> None:
         return
     # What tells that it is a work folder goes last, so that one whose removal was interrupted can be used again.
     for found in path.iterdir():
-        if found.name not in (ABOUT, LOCK):
+        if found.name not in (ABOUT, LOCK, HOLDER):
             shutil.rmtree(found, ignore_errors=True)
-    for name in (ABOUT, LOCK):
+    for name in (HOLDER, ABOUT, LOCK):
         with suppress(OSError):
             (path / name).unlink()
     with suppress(OSError):

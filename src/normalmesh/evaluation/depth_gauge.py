@@ -75,5 +75,4 @@ class DepthGauge:
     def _centred(self, values: Float) -> Float:
         """Return values (K,) less their mean in each component."""
         means = np.bincount(self.component, values) / np.maximum(np.bincount(self.component), 1)
-        centred: Float = values - means[self.component]
-        return centred
+        return values - means[self.component]

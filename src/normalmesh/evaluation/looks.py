@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from normalmesh.arguments import checked_array, checked_instance
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.errors import NormalMeshError, shape_text
-from normalmesh.evaluation._looks import add_owned_normals
 from normalmesh.mesh.cut_mesh import edge_ends, following
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
@@ -121,8 +120,11 @@ def measure_looks(surface: Surface, normal_map: NormalMapLike, pixels: ArrayLike
 def looks_of(surface: Surface, owners: Int32, normal_map: NormalMap, height: float | None = None) -> Looks:
     """Return the looks of a surface whose faces own the pixels as ``owners`` (H, W) says, −1 for no face."""
     mesh, count = surface.mesh, len(surface.faces)
-    sums, pixels = np.zeros((count, 3)), np.zeros(count, np.int64)
-    uncovered, spilled = add_owned_normals(owners, normal_map.normals, normal_map.mask, sums, pixels)
+    owned = owners >= 0
+    seen = owned & normal_map.mask
+    pixels, given = np.bincount(owners[seen], minlength=count), normal_map.normals[seen]
+    sums = np.stack([np.bincount(owners[seen], given[:, k], count) for k in range(3)], axis=1)
+    uncovered, spilled = (int(np.count_nonzero(each)) for each in (normal_map.mask & ~owned, owned & ~normal_map.mask))
     teeth, turning, cut_length = _cuts(mesh, normal_map.mask)
     normals = _normals(surface)
     areas = np.linalg.norm(normals, axis=1)
@@ -161,8 +163,7 @@ def _aspects(mesh: ScreenMesh) -> Float:
     corners = mesh.vertices[mesh.faces]
     squares = ((corners - np.roll(corners, 1, axis=1)) ** 2).sum(axis=2).max(axis=1)
     twice = 2 * np.abs(mesh.areas)
-    aspects: Float = np.divide(squares, twice, out=np.full(len(squares), np.inf), where=twice > 0)
-    return aspects
+    return np.divide(squares, twice, out=np.full(len(squares), np.inf), where=twice > 0)
 
 
 def _cuts(mesh: ScreenMesh, mask: Bool) -> tuple[float, float, float]:

@@ -334,8 +334,7 @@ def _mean_steps(points: Float, axis: int) -> Float:
     nothing = np.full_like(np.take(points, [0], axis), np.nan)
     pair = np.stack([np.concatenate([steps, nothing], axis), np.concatenate([nothing, steps], axis)])
     known = np.isfinite(pair).all(axis=-1, keepdims=True)
-    means: Float = np.where(known, pair, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    return means
+    return np.where(known, pair, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -70,8 +70,7 @@ class PointGauge:
         """Return the differences (K,) of depth after the least-squares alignment."""
         scale, rotation, origin, target = (each[self.component] for each in self.motions)
         moved = scale[:, None] * np.einsum("kij,kj->ki", rotation, self.found - origin) + target
-        errors: Float = self.camera.depth(moved) - self.camera.depth(self.truth)
-        return errors
+        return self.camera.depth(moved) - self.camera.depth(self.truth)
 
     def absolutes(self) -> Float:
         """Return the same, less their median in each component."""

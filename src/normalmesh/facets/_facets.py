@@ -98,16 +98,6 @@ def fill_planes(first, last, offsets, mesh, table, camera, planes):
 
 
 @kernel
-def add_planes(planes, importance, faces, total, around):
-    """Add weighted values of planes (M, 3) at their corners to ``total`` (N,), and the weights to ``around`` (N,)."""
-    for f in range(faces.shape[0]):
-        for k in range(3):
-            here = faces[f, k]
-            total[here] += importance[f] * planes[f, k]
-            around[here] += importance[f]
-
-
-@kernel
 def fill_projections(first, last, mesh, table, matrices):
     """Fill the matrices (M, 3, 3) of the forms m_f ∫ (e² + λ A ‖∇e‖²) of functions e that are linear on each face.
 
@@ -124,32 +114,6 @@ def fill_projections(first, last, mesh, table, matrices):
                 product = u * (vertices[b, 0] - vertices[a, 0]) + v * (vertices[b, 1] - vertices[a, 1])
                 height = area / 6.0 if i == j else area / 12.0
                 matrices[f, i, j] = mobility * (height + STIFFNESS * product / 4.0)
-
-
-@kernel
-def add_projections(planes, matrices, faces, values, total, diagonal):
-    """Add the residuals of the projection of ``planes`` (M, 3), at ``values`` (N,), to ``total`` (N,).
-
-    The projection minimises the sum of the quadratic forms ``matrices`` (M, 3, 3) of planes − values over the faces
-    (M, 3). The diagonal of its matrix is added to ``diagonal`` (N,).
-    """
-    for f in range(faces.shape[0]):
-        for i in range(3):
-            here = faces[f, i]
-            residual = 0.0
-            for j in range(3):
-                residual += matrices[f, i, j] * (planes[f, j] - values[faces[f, j]])
-            total[here] += residual
-            diagonal[here] += matrices[f, i, i]
-
-
-@kernel
-def count_edges(first, last, face_edges, counts):
-    """Fill the numbers of inner edges (M,) of faces."""
-    for f in range(first, last):
-        counts[f] = 0
-        for k in range(3):
-            counts[f] += face_edges[f, k] >= 0
 
 
 @kernel

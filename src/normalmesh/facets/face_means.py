@@ -61,7 +61,7 @@ class FaceMeans:
         camera = normal_map.camera
         table = np.empty((len(mesh.faces), PLANE_COLUMNS if planes_only else COLUMNS))
         means = cls(mesh, camera, table)
-        in_parallel(face_means, len(table), means.triangles, samples, normal_map.arrays, table, grain=4096)
+        in_parallel(face_means, len(table), means.triangles, samples, normal_map.arrays, table)
         # A face far from all foreground has no mean. It is taken to face the viewer, with a very small weight.
         empty = np.flatnonzero(table[:, INVERSE] == 0)
         rays = camera.rays(*means.centroids[empty].T)
@@ -132,5 +132,4 @@ class FaceMeans:
     def normals(self) -> Float:
         """Unit mean normals n_f (M, 3), eq. (11)."""
         normals = self.mean_normals
-        unit: Float = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
-        return unit
+        return normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)

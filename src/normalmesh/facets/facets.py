@@ -26,9 +26,6 @@ from normalmesh.mesh.repeats import RepeatingMesh
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers.gauge import Gauge
 
-#: Minimum number of edges or faces for each thread.
-GRAIN = 4096
-
 
 @dataclass(frozen=True, eq=False)
 class FacetSystem:
@@ -79,7 +76,7 @@ class FacetSystem:
             weights=np.empty(count),
         )
         camera = means.camera.arrays
-        in_parallel(_facets.fill_edges, count, means.triangles, opposite, means.table, camera, edges, grain=GRAIN)
+        in_parallel(_facets.fill_edges, count, means.triangles, opposite, means.table, camera, edges)
         return cls(means, *edges)
 
     @cached_property
@@ -104,11 +101,10 @@ class FacetSystem:
         """Return the Laplacian (M, M) of the dual graph."""
         count = len(self.means.mesh.faces)
         indptr = np.zeros(count + 1, np.int32)
-        in_parallel(_facets.count_edges, count, self.face_edges, indptr[1:], grain=GRAIN)
-        np.cumsum(indptr[1:] + 1, out=indptr[1:])
+        np.cumsum(np.count_nonzero(self.face_edges >= 0, axis=1) + 1, out=indptr[1:])
         indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1])
         graph = self._graph(self.weights)
-        in_parallel(_facets.fill_laplacian, count, self._faces, graph, indptr, indices, values, grain=GRAIN)
+        in_parallel(_facets.fill_laplacian, count, self._faces, graph, indptr, indices, values)
         matrix = csr_matrix((values, indices, indptr), shape=(count, count))
         if isinstance(self.means.mesh, RepeatingMesh):
             # Two faces may have a common edge and be neighbours across a side as well.
@@ -119,7 +115,7 @@ class FacetSystem:
         """Return the right-hand side (M,)."""
         count = len(self.means.mesh.faces)
         right = np.empty(count)
-        in_parallel(_facets.fill_right_side, count, self._faces, self._graph(self.weights), right, grain=GRAIN)
+        in_parallel(_facets.fill_right_side, count, self._faces, self._graph(self.weights), right)
         return right
 
     def reweigh(self, faces: Int, weights: Float, matrix: csr_matrix, right_side: Float) -> None:
@@ -129,8 +125,8 @@ class FacetSystem:
         """
         graph = self._graph(weights)
         rows = (matrix.indptr, matrix.indices, matrix.data)
-        in_parallel(_facets.fill_laplacian, len(faces), faces, graph, *rows, grain=GRAIN)
-        in_parallel(_facets.fill_right_side, len(faces), faces, graph, right_side, grain=GRAIN)
+        in_parallel(_facets.fill_laplacian, len(faces), faces, graph, *rows)
+        in_parallel(_facets.fill_right_side, len(faces), faces, graph, right_side)
 
     def _graph(self, weights: Float) -> _facets.DualGraph:
         return _facets.DualGraph(self.face_edges, self.pairs, self.steps, weights)

@@ -49,7 +49,7 @@ class GradientMoments:
         """Sum over the pixels of the faces of a mesh."""
         table = np.empty((len(mesh.faces), columns.COLUMNS))
         triangles = Triangles(mesh.vertices, mesh.faces)
-        in_parallel(columns.gradient_moments, len(table), triangles, normal_map.arrays, table, grain=4096)
+        in_parallel(columns.gradient_moments, len(table), triangles, normal_map.arrays, table)
         count = table[:, columns.COUNT].copy()
         means = table / np.maximum(count, 1.0)[:, None]
         place, slope = means[:, columns.PLACE_U : columns.PLACE_V + 1], means[:, columns.SLOPE_U : columns.SLOPE_V + 1]

@@ -22,8 +22,6 @@ from normalmesh.mesh.interpolation import barycentric_rows
 from normalmesh.mesh.repeats import RepeatingMesh
 from normalmesh.runtime.threads import in_parallel
 
-#: Minimum number of faces for each thread.
-GRAIN = 4096
 #: Damping of the step of Jacobi's method that projects planes to the vertices.
 DAMPING = 0.7
 
@@ -51,17 +49,20 @@ class PlaneSurface:
         twins = means.mesh.first_twins if isinstance(means.mesh, RepeatingMesh) else None
         planes = np.empty(faces.shape)
         moved, camera = offsets + means.bulges, means.camera.arrays
-        in_parallel(_facets.fill_planes, len(planes), moved, means.triangles, means.table, camera, planes, grain=GRAIN)
+        in_parallel(_facets.fill_planes, len(planes), moved, means.triangles, means.table, camera, planes)
         # Twins get the value of the first of them, from the planes around all of them.
         if twins is not None:
             faces = twins[faces]
-            faces.flags.writeable = False
-        total, around = np.zeros(count), np.zeros(count)
-        _facets.add_planes(planes, self._importance(), faces, total, around)
-        values: Float = total * _inverse(around)
-        total[:] = around[:] = 0
-        _facets.add_projections(planes, self._projections(), faces, values, total, around)
-        values += DAMPING * total * _inverse(around)
+        importance, matrices = self._importance(), self._projections()
+
+        def sums(at_corners: Float) -> Float:
+            return np.bincount(faces.ravel(), at_corners.ravel(), count).astype(np.float64)
+
+        values = sums(importance[:, None] * planes) * _inverse(sums(np.repeat(importance, 3)))
+        rest = planes - values[faces]
+        # Not by matrix products, which may round differently on other machines.
+        first, second, third = (matrices[:, :, k] * rest[:, k : k + 1] for k in range(3))
+        values += DAMPING * sums(first + second + third) * _inverse(sums(np.einsum("fii->fi", matrices)))
         return values if twins is None else values[twins]
 
     def prior_rows(self, screen: Float, faces: Integer) -> tuple[csr_matrix, Float]:
@@ -86,7 +87,7 @@ class PlaneSurface:
         """Return the matrices (M, 3, 3) of the forms whose sum the projection to the vertices minimises."""
         matrices = np.empty((len(self.means.mesh.faces), 3, 3))
         triangles, table = self.means.triangles, self.means.table
-        in_parallel(_facets.fill_projections, len(matrices), triangles, table, matrices, grain=GRAIN)
+        in_parallel(_facets.fill_projections, len(matrices), triangles, table, matrices)
         return matrices
 
     def _to_vertices(self) -> csr_matrix:
@@ -104,5 +105,4 @@ class PlaneSurface:
 
 def _inverse(values: NDArray[Any]) -> Float:
     """Return 1 / values, and 1 where a value is zero: vertices without faces."""
-    inverse: Float = 1.0 / np.where(values > 0, values, 1.0)
-    return inverse
+    return 1.0 / np.where(values > 0, values, 1.0)

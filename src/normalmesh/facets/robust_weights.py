@@ -50,8 +50,7 @@ class RobustWeights:
         """Return the initial weights (E,): both sides of an edge count the same."""
         first, second = self.system.pairs.T
         squared = self.cosines**2
-        weights: Float = self.trust * (squared[first] + squared[second]) / 2
-        return weights
+        return self.trust * (squared[first] + squared[second]) / 2
 
     @cached_property
     def edge_cosines(self) -> Float:
@@ -61,8 +60,7 @@ class RobustWeights:
     def _smaller(self, values: Float) -> Float:
         """Return the smaller value of the two faces at each edge (E,), from values (M,)."""
         first, second = self.system.pairs.T
-        smaller: Float = np.minimum(values[first], values[second])
-        return smaller
+        return np.minimum(values[first], values[second])
 
     def strain(self, offsets: Float) -> Float:
         """Return the strains ν_e |r_e| (E,) of the edges, in px.
@@ -70,5 +68,4 @@ class RobustWeights:
         The strain is the gap between the planes of two faces, measured perpendicular to them.
         """
         gaps = np.abs(self.system.misfits(offsets))
-        strain: Float = self.edge_cosines * gaps / self.system.means.camera.pixel_length
-        return strain
+        return self.edge_cosines * gaps / self.system.means.camera.pixel_length

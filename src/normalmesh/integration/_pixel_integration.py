@@ -11,7 +11,6 @@ from normalmesh.array_types import Float32
 from normalmesh.normals._camera import half_rises, products
 from normalmesh.normals._normal_map import normal_at
 from normalmesh.runtime.kernels import inner, kernel
-from normalmesh.solvers._multigrid import STRONG
 
 #: Columns of the half steps of a pixel: from its left side to its centre, on to its right side, and likewise down.
 FROM_LEFT, TO_RIGHT, FROM_TOP, TO_BOTTOM = range(4)
@@ -50,52 +49,6 @@ def pixel_slopes(first, last, normals, mask, camera, half_steps, mobility):
             mobility[i, j] = along_ray * along_ray
             half_steps[i, j, FROM_LEFT], half_steps[i, j, TO_RIGHT] = half_rises(-0.5 * along_u / along_ray, camera)
             half_steps[i, j, FROM_TOP], half_steps[i, j, TO_BOTTOM] = half_rises(-0.5 * along_v / along_ray, camera)
-
-
-@kernel
-def mean_weights(first, last, mask, mobility, edges):
-    """Fill the weights of edges between foreground pixels: the mean of ⟨n, r⟩² of the two."""
-    rows, columns = mask.shape
-    for i in range(first, last):
-        for j in range(columns):
-            if mask[i, j]:
-                if j + 1 < columns and mask[i, j + 1]:
-                    edges.right[i, j] = np.float32(0.5 * (mobility[i, j] + mobility[i, j + 1]))
-                if i + 1 < rows and mask[i + 1, j]:
-                    edges.down[i, j] = np.float32(0.5 * (mobility[i, j] + mobility[i + 1, j]))
-
-
-@kernel
-def divergence(first, last, half_steps, edges, b):
-    """Fill b (H, W), the right-hand side of the normal equations of Σ weight (z_q − z_p − g_pq)²."""
-    right, down = edges.right, edges.down
-    rows, columns = right.shape
-    for i in range(first, last):
-        for j in range(columns):
-            total = 0.0
-            if j + 1 < columns:
-                total -= right[i, j] * (half_steps[i, j, TO_RIGHT] + half_steps[i, j + 1, FROM_LEFT])
-            if j > 0:
-                total += right[i, j - 1] * (half_steps[i, j - 1, TO_RIGHT] + half_steps[i, j, FROM_LEFT])
-            if i + 1 < rows:
-                total -= down[i, j] * (half_steps[i, j, TO_BOTTOM] + half_steps[i + 1, j, FROM_TOP])
-            if i > 0:
-                total += down[i - 1, j] * (half_steps[i - 1, j, TO_BOTTOM] + half_steps[i, j, FROM_TOP])
-            b[i, j] = total
-
-
-@kernel
-def strong_weights(first, last, edges, strong):
-    """Fill the minimal weight (H, W) of edges of each pixel that may lie within an aggregate."""
-    right, down = edges.right, edges.down
-    for i in range(first, last):
-        for j in range(right.shape[1]):
-            largest = max(right[i, j], down[i, j])
-            if j > 0:
-                largest = max(largest, right[i, j - 1])
-            if i > 0:
-                largest = max(largest, down[i - 1, j])
-            strong[i, j] = STRONG * largest
 
 
 @kernel

@@ -50,8 +50,7 @@ def noise_of_faces(mesh: ScreenMesh, noises: Float) -> Float:
     """Return the variance of the noise below each face in rad², and the number of pixels that share it (M, 2)."""
     degrees, correlation = noises.T
     variances = np.stack([np.radians(degrees) ** 2, shared_pixels(correlation)], axis=1)
-    of_face: Float = variances[mesh.components[mesh.faces[:, 0]]]
-    return of_face
+    return variances[mesh.components[mesh.faces[:, 0]]]
 
 
 def height_noise_of(

@@ -63,8 +63,7 @@ def _holes(mask: Bool, wanted: Bool | None, largest: int) -> Bool:
             )
     kept &= np.bincount(labels.ravel(), minlength=count + 1) <= largest
     kept[0] = False
-    holes: Bool = kept[labels]
-    return holes
+    return kept[labels]
 
 
 def _equations(holes: Bool, mask: Bool, slopes: Float) -> tuple[csr_matrix, Float]:

@@ -54,7 +54,7 @@ def without_slope(normal_map: NormalMap, slope: tuple[float, float]) -> NormalMa
     normals[..., :2] += normals[..., 2:] * np.array(slope, np.float32)
     lengths = np.linalg.norm(normals, axis=2, keepdims=True)
     np.divide(normals, lengths, out=normals, where=lengths > 0)
-    return NormalMap.derived(normals, normal_map.mask, normal_map.camera)
+    return normal_map.with_normals(normals)
 
 
 def mean_slope(normal_map: NormalMap, repeats: Repeats) -> tuple[float, float]:
@@ -120,8 +120,7 @@ def _coarse_mesh(normal_map: NormalMap) -> ScreenMesh:
 def _periods(mesh: RepeatingMesh, corners: Integer) -> Float:
     """Return how far (E, 2) the edges across from corners (E,) lie from the same edges seen from beyond them."""
     here, there = (mesh.vertices[edge_ends(mesh, each)].mean(axis=1) for each in (corners, mesh.opposite[corners]))
-    periods: Float = here - there
-    return periods
+    return here - there
 
 
 def check_repeating(options: IntegrationOptions) -> None:

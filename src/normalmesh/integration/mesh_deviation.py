@@ -119,8 +119,7 @@ def _curvature(moments: GradientMoments, of_mean: Float) -> Float:
     """Return the variance (M,) of a curved surface against its best plane, below zero by chance where there is none."""
     mixed = moments.mixed
     by_noise = (0.24 + 0.03) * _product_trace(of_mean, moments.places)
-    curved: Float = 0.24 * _product_trace(mixed, mixed) + 0.03 * _trace(mixed) ** 2 - by_noise
-    return curved
+    return 0.24 * _product_trace(mixed, mixed) + 0.03 * _trace(mixed) ** 2 - by_noise
 
 
 def _tilt(mesh: ScreenMesh, unknown: Float, moments: GradientMoments, of_mean: Float) -> Float:
@@ -130,8 +129,7 @@ def _tilt(mesh: ScreenMesh, unknown: Float, moments: GradientMoments, of_mean: F
     spread = np.einsum("fki,fkj->fij", aside, aside) / 12
     own = np.einsum("fik,fk->fi", hat_gradients(corners), unknown[mesh.faces])
     slope = moments.slope - own
-    tilt: Float = np.einsum("fi,fij,fj->f", slope, spread, slope) - UNFITTED * _product_trace(of_mean, spread)
-    return tilt
+    return np.einsum("fi,fij,fj->f", slope, spread, slope) - UNFITTED * _product_trace(of_mean, spread)
 
 
 def _detail(moments: GradientMoments, noise: Float, of_mean: Float) -> Float:
@@ -161,8 +159,7 @@ def _around(mesh: ScreenMesh, values: Float, first_twins: Int32 | None) -> Float
     corners = first[mesh.faces.ravel()]
     areas = np.bincount(corners, np.repeat(mesh.areas, 3), count)
     sums = np.bincount(corners, np.repeat(mesh.areas * values, 3), count)
-    means: Float = (sums / np.where(areas > 0, areas, 1.0))[first]
-    return means
+    return (sums / np.where(areas > 0, areas, 1.0))[first]
 
 
 def _trace(matrices: Float) -> Float:
@@ -171,5 +168,4 @@ def _trace(matrices: Float) -> Float:
 
 def _product_trace(a: Float, b: Float) -> Float:
     """Return the traces (M,) of the products of matrices (M, 2, 2)."""
-    trace: Float = np.einsum("fij,fji->f", a, b)
-    return trace
+    return np.einsum("fij,fji->f", a, b)

@@ -111,8 +111,7 @@ class NoisePropagation:
         weights = areas * self.surface.camera.depth_per_unknown(self.depth)
         weights = np.bincount(self.unknown, weights, len(part)).astype(np.float64)
         total = np.bincount(part, weights)
-        levels: Float = np.where(self.gauge.floating, 1.0 / np.where(total > 0, total, 1.0), 0.0)[part] * weights
-        return levels
+        return np.where(self.gauge.floating, 1.0 / np.where(total > 0, total, 1.0), 0.0)[part] * weights
 
     def variances(self) -> Float:
         """Return the variances (N,) of the unknown at the vertices, relative to the level of floating parts."""
@@ -168,8 +167,7 @@ def hat_gradients(corners: Float) -> Float:
     (u, v), (other_u, other_v) = across[:, 1].T, across[:, 2].T
     double = u * other_v - v * other_u
     double = np.where(np.abs(double) < MIN_DOUBLE_AREA, np.copysign(MIN_DOUBLE_AREA, double), double)
-    gradients: Float = turned / double[:, None, None]
-    return gradients
+    return turned / double[:, None, None]
 
 
 def _face_matrices(surface: Surface, depth: Float, slopes: Float, facets: bool) -> tuple[Float, Float]:

@@ -14,24 +14,25 @@ import numpy as np
 from normalmesh.array_types import Bool, Float, Float32, Int32
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration._pixel_integration import (
+    FROM_LEFT,
+    FROM_TOP,
+    TO_BOTTOM,
+    TO_RIGHT,
     EdgeWeights,
     aggregate_blocks,
     count_neighbours,
-    divergence,
     fill_neighbours,
-    mean_weights,
     multiply_grid,
     pixel_slopes,
     relax,
     restrict_grid_residual,
-    strong_weights,
 )
 from normalmesh.normals.component_maps import window_camera
 from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
-from normalmesh.solvers._multigrid import prolong
-from normalmesh.solvers.conjugate_gradients import GRAIN, conjugate_gradients, norm
+from normalmesh.solvers._multigrid import STRONG, prolong
+from normalmesh.solvers.conjugate_gradients import VECTOR_GRAIN, conjugate_gradients, norm
 from normalmesh.solvers.multigrid import Graph, Multigrid
 
 _TOLERANCE = 1e-8  # of the residual, relative to the right-hand side
@@ -43,7 +44,7 @@ _STEPS = 300  # of conjugate gradients; ordinary masks need ten, the worst known
 def over_rows(kernel: Callable[..., None], shape: tuple[int, ...], *arguments: Any) -> None:
     """Run a range kernel over the rows of an image, on several threads if it is large."""
     rows, columns = shape[:2]
-    in_parallel(kernel, rows, *arguments, grain=-(-GRAIN // columns))
+    in_parallel(kernel, rows, *arguments, grain=-(-VECTOR_GRAIN // columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,33 +86,42 @@ def no_edges(shape: tuple[int, int]) -> EdgeWeights:
 
 
 def weigh_by_mobility(mask: Bool, mobility: Float, edges: EdgeWeights) -> None:
-    """Set the weights of edges to the means of ⟨n, r⟩² of their pixels."""
-    over_rows(mean_weights, mask.shape, mask, mobility, edges)
+    """Set the weights of edges between foreground pixels to the means of ⟨n, r⟩² of the two."""
+    for axis, weights in ((0, edges.down), (1, edges.right)):
+        own, inside = np.moveaxis(mobility, axis, 0), np.moveaxis(mask, axis, 0)
+        both = inside[:-1] & inside[1:]
+        np.copyto(np.moveaxis(weights, axis, 0)[:-1], 0.5 * (own[:-1] + own[1:]), "same_kind", where=both)
 
 
 def right_side(half_steps: Float, edges: EdgeWeights) -> Float:
     """Return the right-hand side (H, W) of the normal equations of Σ weight (z_q − z_p − g_pq)²."""
-    b = np.empty(edges.right.shape)
-    over_rows(divergence, b.shape, half_steps, edges, b)
+    b = np.zeros(edges.right.shape)
+    sides = ((1, edges.right, TO_RIGHT, FROM_LEFT), (0, edges.down, TO_BOTTOM, FROM_TOP))
+    for axis, weights, to_side, from_side in sides:
+        own, steps, sums = (np.moveaxis(each, axis, 0) for each in (weights, half_steps, b))
+        pull = own[:-1] * (steps[:-1, :, to_side] + steps[1:, :, from_side])
+        sums[:-1] -= pull
+        sums[1:] += pull
     return b
 
 
 def aggregate_pixels(mask: Bool, edges: EdgeWeights) -> tuple[Int32, Int32]:
     """Return the aggregates (H, W) of pixels, −1 outside the mask, and their 2×2 blocks (m, 2)."""
-    strong = np.empty(mask.shape, np.float32)
-    over_rows(strong_weights, mask.shape, edges, strong)
-    aggregate, cells = aggregate_blocks(mask, edges, strong)
-    return aggregate, cells
+    # Edges may lie within an aggregate from a share of the largest weight at both ends on.
+    strong = np.maximum(edges.right, edges.down)
+    np.maximum(strong[:, 1:], edges.right[:, :-1], out=strong[:, 1:])
+    np.maximum(strong[1:], edges.down[:-1], out=strong[1:])
+    return aggregate_blocks(mask, edges, STRONG * strong)
 
 
 def aggregate_graph(aggregate: Int32, cells: Int32, edges: EdgeWeights) -> Graph:
     """Return the graph of aggregates."""
     count = len(cells)
     indptr = np.zeros(count + 1, np.int32)
-    in_parallel(count_neighbours, count, aggregate, cells, edges, indptr[1:], grain=GRAIN)
+    in_parallel(count_neighbours, count, aggregate, cells, edges, indptr[1:], grain=VECTOR_GRAIN)
     np.cumsum(indptr, out=indptr)
     indices, weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
-    in_parallel(fill_neighbours, count, aggregate, cells, edges, (indptr, indices, weights), grain=GRAIN)
+    in_parallel(fill_neighbours, count, aggregate, cells, edges, (indptr, indices, weights), grain=VECTOR_GRAIN)
     excess = np.zeros(count, np.float32)
     if edges.hold.size:
         inside = aggregate >= 0
@@ -147,10 +157,10 @@ class GridSystem:
         self.coarse[:] = 0
         rows, columns = self.shape
         grid = (self.edges, rest, self.step, self.aggregate, self.coarse)
-        in_parallel(restrict_grid_residual, (rows + 1) // 2, *grid, grain=-(-GRAIN // (2 * columns)))
+        in_parallel(restrict_grid_residual, (rows + 1) // 2, *grid, grain=-(-VECTOR_GRAIN // (2 * columns)))
         correction, factor = self.coarser.solve(self.coarse), self.coarser.factor(0)
         flat = (self.aggregate.ravel(), correction, factor, self.step.ravel())
-        in_parallel(prolong, self.step.size, *flat, grain=GRAIN)
+        in_parallel(prolong, self.step.size, *flat, grain=VECTOR_GRAIN)
         self._relax(rest, 1)
         self._relax(rest, 0)
         return self.step.ravel()
@@ -220,5 +230,4 @@ class _ComponentNorms:
         """Return the norms (C,)."""
         if self._labels is None:
             return np.array([norm(values)])
-        norms: Float = np.sqrt(np.bincount(self._labels, values * values)[1:])
-        return norms
+        return np.sqrt(np.bincount(self._labels, values * values)[1:])

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_positive
-from normalmesh.array_types import Bool, Float, Int, Int32
+from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.integration.prior_faces import PointFaces, faces_of_points
 from normalmesh.mesh.screen_mesh import ScreenMesh
-from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class Prior:
         Weights of the squared differences.
     pixels : (K,) int64
         Foreground pixel, counted row by row, on or next to which each point lies.
-    labels : (H, W) int32
+    labels : (H, W) int
         The 4-connected components of the mask, or the parts into which jumps divide them, from 1.
     whole : (L + 1,) bool
         Labels that are whole components.
@@ -58,7 +57,7 @@ class Prior:
     unknown: Float
     weights: Float
     pixels: Int
-    labels: Int32
+    labels: Integer
     whole: Bool
 
     @classmethod
@@ -70,7 +69,7 @@ class Prior:
         no weight of their own.
         """
         given, weight = check_prior(prior, weight, normal_map)
-        labels, count = component_labels(normal_map.mask)
+        labels, count = normal_map.component_labels
         if given.shape == normal_map.shape:
             rows, columns = np.nonzero(np.isfinite(given) & normal_map.mask)
             depth, weights = (

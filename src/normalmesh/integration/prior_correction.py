@@ -84,13 +84,11 @@ class MatrixEquations:
 
     def diagonal(self) -> Float:
         """Return the diagonal (n,) of the matrix."""
-        diagonal: Float = self.matrix.diagonal()
-        return diagonal
+        return self.matrix.diagonal()
 
     def missing(self, x: Float) -> Float:
         """Return ``right − matrix x`` (n,)."""
-        missing: Float = self.right - self.matrix @ x
-        return missing
+        return self.right - self.matrix @ x
 
     def restricted(self, chosen: Integer) -> MatrixEquations:
         """Return the equations of some unknowns (k,), ascending, which are all of some parts."""
@@ -231,8 +229,7 @@ class _HeavyPoints:
 
     def pull(self) -> Float:
         """Return what the forces add to the right-hand side (n,)."""
-        pull: Float = self.rows.T @ self.forces
-        return pull
+        return self.rows.T @ self.forces
 
     def held(self, solve: Solve, step: Float, misfits: Float) -> Float:
         """Change the forces so that they hold their points, and return by how much that changes the step (n,)."""

@@ -43,7 +43,7 @@ class PointFaces(NamedTuple):
     feet: Float
 
 
-def faces_of_points(mesh: ScreenMesh, screen: Float, label: Int32, labels: Int32, whole: Bool) -> PointFaces:
+def faces_of_points(mesh: ScreenMesh, screen: Float, label: Integer, labels: Integer, whole: Bool) -> PointFaces:
     """Find the faces for points on a mesh.
 
     Parameters
@@ -74,11 +74,12 @@ def told_apart(mesh: ScreenMesh, home: Int32, pixels: Int, whole: Bool) -> Bool:
     ``pixels`` (L + 1,) are the numbers of pixels of the labels.
     """
     area = np.bincount(home, mesh.areas, len(whole))
-    apart: Bool = np.where(whole, area > 0, area > MIN_SHARE * pixels)
-    return apart
+    return np.where(whole, area > 0, area > MIN_SHARE * pixels)
 
 
-def faces_at(mesh: ScreenMesh, home: Int32, apart: Bool, screen: Float, label: Int32, shape: tuple[int, int]) -> Int32:
+def faces_at(
+    mesh: ScreenMesh, home: Int32, apart: Bool, screen: Float, label: Integer, shape: tuple[int, int]
+) -> Int32:
     """Return the faces (K,) of their label that own the pixels of points (K, 2), −1 for none.
 
     Where the mesh does not tell labels apart, a point stays on the face of its pixel.
@@ -91,7 +92,7 @@ def faces_at(mesh: ScreenMesh, home: Int32, apart: Bool, screen: Float, label: I
     return faces
 
 
-def face_labels(mesh: ScreenMesh, labels: Int32) -> Int32:
+def face_labels(mesh: ScreenMesh, labels: Integer) -> Int32:
     """Return the component (M,) of a mask, labelled (H, W) from 1, that the part of the mesh of each face lies on.
 
     It is the component on which most of the area of the part lies; 0 if it lies on none.
@@ -132,7 +133,7 @@ def _lattice() -> Float:
     return (np.array(steps) + 1 / 3) / _LEVELS
 
 
-def on_outline(mesh: ScreenMesh, home: Int32, points: Float, label: Int32) -> tuple[Int32, Float]:
+def on_outline(mesh: ScreenMesh, home: Int32, points: Float, label: Integer) -> tuple[Int32, Float]:
     """Return the face (K,), −1 beyond :data:`REACH`, and the place (K, 2), nearest to points on the outlines."""
     from scipy.spatial import cKDTree
 

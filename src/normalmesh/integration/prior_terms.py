@@ -73,13 +73,11 @@ class PriorTerms:
 
     def misfits(self, x: Float) -> Float:
         """Return how much the surface is below the points (K,)."""
-        misfits: Float = self.values - self.rows @ x
-        return misfits
+        return self.values - self.rows @ x
 
     def among(self, part: Integer) -> Integer:
         """Return the part (K,) of the system that each term belongs to, from that of the unknowns (n,)."""
-        found: Integer = part[self.rows.indices[self.rows.indptr[1:] - 1]]
-        return found
+        return part[self.rows.indices[self.rows.indptr[1:] - 1]]
 
 
 def weighted_means(values: Float, weights: Float, group: Integer, count: int) -> Float:
@@ -91,8 +89,7 @@ def weighted_means(values: Float, weights: Float, group: Integer, count: int) ->
     reference[group] = values
     total = np.bincount(group, weights, count)
     apart = np.bincount(group, weights * (values - reference[group]), count)
-    means: Float = reference + apart / np.where(total > 0, total, 1.0)
-    return means
+    return reference + apart / np.where(total > 0, total, 1.0)
 
 
 def face_terms(system: PlaneSurface | CotangentSystem, x: Float, points: FacePoints) -> PriorTerms:

@@ -102,5 +102,4 @@ class _TorusSystem:
         lengths = [self.shape[axis] for axis in periodic]
         found = fft.irfftn(found, lengths, axes=periodic)
         heights = fft.idctn(found, axes=still) if still else found
-        step: Float = np.append(heights, np.array([slope_u, slope_v]) / heights.size) / self.scale
-        return step
+        return np.append(heights, np.array([slope_u, slope_v]) / heights.size) / self.scale

@@ -26,7 +26,6 @@ from normalmesh.jumps.seams import seams_of
 from normalmesh.mesh.cut_mesh import CutMesh
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.screen_mesh import ScreenMesh
-from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.noise import MapNoise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.memory_budget import require_memory
@@ -76,7 +75,7 @@ def _vertex_system(options: IntegrationOptions) -> Callable[..., CotangentSystem
 
 def _labels_at(normal_map: NormalMap, points: Float) -> Integer:
     """Return the component of the mask, from 1 on, at points (K, 2), or at the nearest pixels of the image."""
-    labels, _ = component_labels(normal_map.mask)
+    labels, _ = normal_map.component_labels
     rows, columns = normal_map.shape
     column, row = np.floor(points).astype(np.int64).T
     found: Integer = labels[np.clip(row, 0, rows - 1), np.clip(column, 0, columns - 1)]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from normalmesh.array_types import Float, Int, Int32
-from normalmesh.decimation.quadrics import GRAIN
 from normalmesh.integration import _splitting
 from normalmesh.integration.tidying import judged
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.sorting import largest_first
-from normalmesh.runtime.threads import in_parallel
+from normalmesh.runtime.threads import GRAIN, in_parallel
 
 
 def split_worst(

@@ -279,8 +279,7 @@ def _noise_variances(surface: Surface, record: HeightNoise | None, noise: float 
             f"the surface has {parts} connected parts but the noise of {len(record.degrees)} is known; "
             "give the noise in degrees, such as noise=1.0"
         )
-    shares: Float = shared_pixels(record.correlation) * np.radians(record.degrees) ** 2
-    return shares
+    return shared_pixels(record.correlation) * np.radians(record.degrees) ** 2
 
 
 def with_rounding(noises: Float, rounding: Noise) -> Float:

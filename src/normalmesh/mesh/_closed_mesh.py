@@ -62,37 +62,10 @@ def vertex_at(corner, faces):
 
 
 @kernel
-def close_boundary(boundary, faces, opposite, ghost, after, ghost_at):
-    """Join every boundary edge to the ghost: fill the last rows of ``faces`` and ``opposite``, one face for each edge.
-
-    ``boundary`` (B,) are the corners across from the boundary edges. ``after`` (N,) becomes the next vertex along the
-    boundary for each vertex on it; ``ghost_at`` (N,) is a work array.
-    """
-    real = faces.shape[0] - boundary.size
-    for f in range(real, faces.shape[0]):
-        # A ghost face (b, a, ghost) closes the boundary edge from a to b.
-        corner = boundary[f - real]
-        a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
-        faces[f, 0], faces[f, 1], faces[f, 2] = b, a, ghost
-        opposite[corner], opposite[3 * f + 2] = 3 * f + 2, corner
-        after[a], ghost_at[b] = b, f
-    for f in range(real, faces.shape[0]):
-        before = ghost_at[faces[f, 1]]
-        opposite[3 * f], opposite[3 * before + 1] = 3 * before + 1, 3 * f
-
-
-@kernel
 def fill_corners(faces, corner_of):
     """Fill ``corner_of`` with the first corner of each vertex that has a face."""
     for corner in range(faces.size - 1, -1, -1):
         corner_of[vertex_at(corner, faces)] = corner
-
-
-@kernel
-def number_faces(first, last, alive, number):
-    """Set ``number`` (F,) of the faces ``alive[first:last]`` to their places in the list."""
-    for f in range(first, last):
-        number[alive[f]] = f
 
 
 @kernel

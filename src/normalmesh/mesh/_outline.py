@@ -1,7 +1,7 @@
 """Kernels that keep the outline of the mask: its quadrics, moves of boundary vertices, and the pixels covered.
 
 The outline is the boundary of the start mesh, a list of points with ``next_point``. A boundary vertex stands for one of
-them, ``outline_of[vertex]``, and an edge between two boundary vertices for the points between theirs.
+them, ``point_of[vertex]``, and an edge between two boundary vertices for the points between theirs.
 """
 
 import math
@@ -36,7 +36,7 @@ class OutlineArrays(NamedTuple):
     smooth : (P, 2) float64
         The same points without the staircase of the pixel grid.
     coverage : (H, W) uint8
-        ``COVERED`` and ``FIXED`` pixels.
+        ``COVERED`` pixels, whose centres lie in the mesh, and ``FIXED`` ones, for which this must not change.
     """
 
     point_of: Int32

@@ -67,12 +67,6 @@ def row_span(edges, row, middle_row, columns):
 
 
 @kernel
-def clear_rows(first, last, owner):
-    """Set rows of ``owner`` (H, W) to −1."""
-    owner[first:last] = -1
-
-
-@kernel
 def fill_pixel_faces(first, last, vertices, faces, marks, owner):
     """Write the indices of faces, or one if ``marks``, into the pixels (H, W) that they own.
 

@@ -121,16 +121,6 @@ def fill_depth(top, bottom, owners, screen, faces, depth, camera, depth_map):
             depth_map[i, j] = plane_depth(depth[a], depth[b], depth[c], first, second, third, camera)
 
 
-@kernel
-def fill_normals(top, bottom, owners, normals, normal_map):
-    """Fill rows of ``normal_map`` (H, W, 3) with the normals (M, 3) of the faces that own the pixels, zero outside."""
-    for i in range(top, bottom):
-        for j in range(owners.shape[1]):
-            f = owners[i, j]
-            for k in range(3):
-                normal_map[i, j, k] = normals[f, k] if f >= 0 else 0.0
-
-
 @inner(forceinline=True)
 def box_sum(normals, u, v, width, height):
     """Sum the normals (H, W, 3) over a box around (u, v), in pixels, weighted by the area of each pixel in it.

@@ -57,5 +57,4 @@ class Chains:
         degree += np.bincount(self.vertices[:-1][along[1:]], minlength=len(fixed))
         free = (degree == 1) & ~fixed
         first, last = self.vertices[self.starts[:-1]], self.vertices[self.starts[1:] - 1]
-        count: Int = free[first].astype(np.int64) + free[last]
-        return count
+        return free[first].astype(np.int64) + free[last]

@@ -10,37 +10,17 @@ from normalmesh.array_types import Bool, Float, Int, Int32, UInt8
 from normalmesh.mesh import _closed_mesh
 from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED, MeshArrays
 from normalmesh.mesh._outline import COVERED, OutlineArrays
+from normalmesh.mesh.cut_mesh import edge_ends
 from normalmesh.mesh.raster import covered_pixels
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.runtime.threads import in_parallel
 
-#: Minimum number of faces for each thread.
-GRAIN = 8192
 #: Passes of smoothing with (1, 2, 1)/4 that remove the staircase of a slanted outline.
 SMOOTHING_PASSES = 3
 #: Distance (px) by which smoothing moves a point at most: staircases need less, and small fragments must not vanish.
 MAX_SHIFT = 0.5
 #: Pixels that the outline must run straight on both sides of a true corner; a staircase has a short side.
 STRAIGHT = 4
-
-
-@dataclass(eq=False)
-class Outline:
-    """The outline of the start mesh, which decimation must keep.
-
-    Attributes
-    ----------
-    points : (P, 2) float64
-        Boundary vertices of the start mesh, in pixels.
-    smooth : (P, 2) float64
-        The same points without the staircase of the pixel grid.
-    next_point : (P,) int32
-        The next point along the boundary, with the foreground on the left.
-    """
-
-    points: Float
-    smooth: Float
-    next_point: Int32
 
 
 @dataclass(eq=False)
@@ -61,12 +41,8 @@ class ClosedMesh:
         One corner of each vertex, −1 for collapsed vertices.
     flags : (N,) uint8
         ``BOUNDARY``, ``LOCKED``, ``LINE`` and ``NEEDED``.
-    outline_of : (N,) int32
-        The point of the outline that a boundary vertex stands for, −1 for inner vertices.
-    outline : Outline
-        The outline of the mesh as it was at the start.
-    coverage : (H, W) uint8
-        ``COVERED`` pixels, whose centres lie in the mesh, and ``FIXED`` ones, for which this must not change.
+    outline : OutlineArrays
+        The outline of the mesh as it was at the start, which decimation must keep, and the pixels that it covers.
     """
 
     vertices: Float
@@ -75,9 +51,7 @@ class ClosedMesh:
     opposite: Int32
     corner_of: Int32
     flags: UInt8
-    outline_of: Int32
-    outline: Outline
-    coverage: UInt8
+    outline: OutlineArrays
 
     @property
     def ghost(self) -> int:
@@ -87,7 +61,7 @@ class ClosedMesh:
     @property
     def covered(self) -> Bool:
         """The pixels (H, W) whose centres lie in the mesh."""
-        return (self.coverage & COVERED).view(np.bool_)
+        return (self.outline.coverage & COVERED).view(np.bool_)
 
     @property
     def arrays(self) -> MeshArrays:
@@ -95,12 +69,6 @@ class ClosedMesh:
         return MeshArrays(
             self.vertices, self.faces, self.opposite, self.corner_of, self.flags, self.ghost, self.real_faces
         )
-
-    @property
-    def outline_arrays(self) -> OutlineArrays:
-        """The outline as kernels take it; no longer valid once the mesh is made compact or larger."""
-        outline = self.outline
-        return OutlineArrays(self.outline_of, outline.next_point, outline.points, outline.smooth, self.coverage)
 
     @classmethod
     def from_screen(
@@ -130,15 +98,13 @@ class ClosedMesh:
         flags = np.where(on_boundary, BOUNDARY, 0).astype(np.uint8)
         if locked is not None:
             flags[locked] |= LOCKED
-        outline_of = np.where(on_boundary, np.cumsum(on_boundary) - 1, -1).astype(np.int32)
+        point_of = np.where(on_boundary, np.cumsum(on_boundary) - 1, -1).astype(np.int32)
         points = mesh.vertices[on_boundary]
-        next_point = outline_of[after[on_boundary]]
-        outline = Outline(points, _without_staircase(points, next_point), next_point)
+        next_point = point_of[after[on_boundary]]
         if coverage is None:
             coverage = covered_pixels(mesh, shape).view(np.uint8)
-        return cls(
-            mesh.vertices.copy(), faces, len(mesh.faces), opposite, corner_of, flags, outline_of, outline, coverage
-        )
+        outline = OutlineArrays(point_of, next_point, points, _without_staircase(points, next_point), coverage)
+        return cls(mesh.vertices.copy(), faces, len(mesh.faces), opposite, corner_of, flags, outline)
 
     def compact(self) -> Int:
         """Drop collapsed vertices and faces; return the former numbers of the vertices that are kept, in order."""
@@ -149,14 +115,14 @@ class ClosedMesh:
         alive = np.flatnonzero(self.faces[:, 0] >= 0)
         faces, opposite = np.empty((len(alive), 3), np.int32), np.empty(3 * len(alive), np.int32)
         numbers = np.empty(len(self.faces), np.int32), renumber
-        in_parallel(_closed_mesh.number_faces, len(alive), alive, numbers[0], grain=GRAIN)
+        numbers[0][alive] = np.arange(len(alive))
         tables = self.faces, self.opposite, faces, opposite
-        in_parallel(_closed_mesh.compact_faces, len(alive), alive, numbers, *tables, grain=GRAIN)
+        in_parallel(_closed_mesh.compact_faces, len(alive), alive, numbers, *tables)
         self.faces, self.opposite, self.corner_of = faces, opposite, _corners(faces, len(kept) + 1)
         self.real_faces = int(np.searchsorted(alive, self.real_faces))
         self.vertices = self.vertices[kept]
         self.flags = self.flags[kept]
-        self.outline_of = self.outline_of[kept]
+        self.outline = self.outline._replace(point_of=self.outline.point_of[kept])
         return kept
 
     def reserve_for_splits(self, splits: int) -> tuple[int, int, int]:
@@ -183,21 +149,15 @@ class ClosedMesh:
         self.corner_of = np.insert(self.corner_of, self.ghost, np.full(vertices, -1, np.int32))
         self.vertices = np.concatenate([self.vertices, np.zeros((vertices, 2))])
         self.flags = np.concatenate([self.flags, np.zeros(vertices, np.uint8)])
-        self.outline_of = np.concatenate([self.outline_of, np.full(vertices, -1, np.int32)])
+        point_of = np.concatenate([self.outline.point_of, np.full(vertices, -1, np.int32)])
+        self.outline = self.outline._replace(point_of=point_of)
         return firsts
 
     def copy(self) -> ClosedMesh:
-        """Copy the mesh; the outline, which nothing changes, is shared."""
-        return replace(
-            self,
-            vertices=self.vertices.copy(),
-            faces=self.faces.copy(),
-            opposite=self.opposite.copy(),
-            corner_of=self.corner_of.copy(),
-            flags=self.flags.copy(),
-            outline_of=self.outline_of.copy(),
-            coverage=self.coverage.copy(),
-        )
+        """Copy the mesh; the points of the outline, which nothing changes, are shared."""
+        copied = {name: getattr(self, name).copy() for name in ("vertices", "faces", "opposite", "corner_of", "flags")}
+        point_of, coverage = self.outline.point_of.copy(), self.outline.coverage.copy()
+        return replace(self, **copied, outline=self.outline._replace(point_of=point_of, coverage=coverage))
 
     def to_screen(self) -> ScreenMesh:
         """Return the real faces as a mesh on the screen. The closed mesh must be compact."""
@@ -216,11 +176,16 @@ def _closed(mesh: ScreenMesh) -> tuple[Int32, Int32, Int32]:
     real, ghost = len(mesh.faces), len(mesh.vertices)
     known = mesh.find_opposite()
     boundary = np.flatnonzero(known < 0)
-    faces = np.empty((real + len(boundary), 3), np.int32)
-    opposite = np.empty(faces.size, np.int32)
-    faces[:real], opposite[: 3 * real] = mesh.faces, known
-    after = np.full(ghost, -1, np.int32)
-    _closed_mesh.close_boundary(boundary, faces, opposite, ghost, after, np.empty(ghost, np.int32))
+    # A ghost face (b, a, ghost) closes the boundary edge from a to b.
+    a, b = edge_ends(mesh, boundary).T
+    faces = np.concatenate([mesh.faces, np.stack([b, a, np.full_like(a, ghost)], axis=1)])
+    after, ghost_face = np.full(ghost, -1, np.int32), np.empty(ghost, np.int64)
+    after[a], ghost_face[b] = b, real + np.arange(len(boundary))
+    corner = 3 * np.arange(real, len(faces))
+    opposite = np.concatenate([known, np.empty(3 * len(boundary), np.int32)])
+    opposite[boundary], opposite[corner + 2] = corner + 2, boundary
+    across = 3 * ghost_face[a] + 1
+    opposite[corner], opposite[across] = across, corner
     return faces, opposite, after
 
 

@@ -47,14 +47,8 @@ class CutMesh:
     @classmethod
     def _with_fans(cls, mesh: ScreenMesh, uncut: Int) -> CutMesh:
         """Cut a mesh along all inner edges but those across from the corners ``uncut``."""
-        count, opposite = len(mesh.vertices), mesh.opposite
-        # Two corners of a vertex belong together if an uncut edge runs from it between their faces.
-        across = opposite[uncut]
-        first = np.concatenate([following(uncut), preceding(uncut)])
-        second = np.concatenate([preceding(across), following(across)])
-        fan = components(np.stack([first, second], axis=1), len(opposite))
-        fan_vertex = np.empty(int(fan.max()) + 1, np.int32)
-        fan_vertex[fan] = mesh.faces.ravel()
+        count = len(mesh.vertices)
+        fan, fan_vertex = fans(mesh.faces, mesh.opposite, uncut)
         by_vertex = np.argsort(fan_vertex, kind="stable")
         repeated = np.zeros(len(fan_vertex), np.bool_)
         repeated[by_vertex[1:]] = np.diff(fan_vertex[by_vertex]) == 0
@@ -65,10 +59,23 @@ class CutMesh:
         return cls(opened, origin, mesh.components[origin])
 
 
+def fans(faces: Int32, opposite: Int32, uncut: Integer) -> tuple[Int32, Int32]:
+    """Return the fan (3M,) of faces that each corner belongs to, and the vertex (F,) of each fan.
+
+    Two corners of a vertex belong together if an edge runs from it between their faces, across from a corner ``uncut``.
+    """
+    across = opposite[uncut]
+    first = np.concatenate([following(uncut), preceding(uncut)])
+    second = np.concatenate([preceding(across), following(across)])
+    fan = components(np.stack([first, second], axis=1), len(opposite))
+    fan_vertex = np.empty(int(fan.max()) + 1, np.int32)
+    fan_vertex[fan] = faces.ravel()
+    return fan, fan_vertex
+
+
 def edge_ends(mesh: ScreenMesh, corners: Integer) -> Int32:
     """Return the two vertices (E, 2) of the edges across from corners (E,)."""
-    ends: Int32 = mesh.faces.ravel()[np.stack([following(corners), preceding(corners)], axis=1)]
-    return ends
+    return mesh.faces.ravel()[np.stack([following(corners), preceding(corners)], axis=1)]
 
 
 def boundary_vertices(mesh: ScreenMesh) -> Bool:
@@ -103,11 +110,9 @@ def slit_heights(mesh: ScreenMesh, depth: Float) -> tuple[Float, Float]:
 
 def following(corner: Integer) -> Integer:
     """Return the next corners of the same faces."""
-    following: Integer = corner - corner % 3 + (corner + 1) % 3
-    return following
+    return corner - corner % 3 + (corner + 1) % 3
 
 
 def preceding(corner: Integer) -> Integer:
     """Return the previous corners of the same faces."""
-    preceding: Integer = corner - corner % 3 + (corner + 2) % 3
-    return preceding
+    return corner - corner % 3 + (corner + 2) % 3

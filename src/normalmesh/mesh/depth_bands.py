@@ -46,7 +46,7 @@ def _depth_band(surface: Surface, depth: Float, members: Int32, top: int, bottom
     screen = surface.screen[vertices] - [0.0, top]
     for array in (screen, faces):
         array.flags.writeable = False  # as in a mesh, so that kernels are compiled once
-    in_parallel(fill_pixel_faces, len(faces), screen, faces, False, owners, grain=4096)
+    in_parallel(fill_pixel_faces, len(faces), screen, faces, False, owners)
     band = np.empty(owners.shape)
     arguments = (owners, screen, faces, depth[vertices], surface.camera.arrays)
     in_parallel(_surface.fill_depth, len(owners), *arguments, band, grain=64)

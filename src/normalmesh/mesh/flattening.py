@@ -80,8 +80,7 @@ class Flattening:
     def heights(self, x: Float, y: Float, components: Int32) -> Float:
         """Return what the heights (N,) lack at positions (N,) of components (N,)."""
         terms = _terms(self.shape, x - self.centre[0], y - self.centre[1])
-        heights: Float = self.strength * (terms @ self.coefficients + self.constants[components])
-        return heights
+        return self.strength * (terms @ self.coefficients + self.constants[components])
 
     def slopes(self, x: Float, y: Float) -> tuple[Float, Float]:
         """Return the slopes (N,) along x and y that the heights lack at positions (N,)."""

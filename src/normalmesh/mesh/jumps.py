@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from normalmesh.array_types import Float, Int, Integer
 from normalmesh.errors import count_text
@@ -99,13 +97,6 @@ class Placement:
         return self.part(np.flatnonzero(near)).shifted(-columns.start, -rows.start)
 
 
-#: A placement without planes.
-NOWHERE = Placement(
-    ScreenMesh(np.empty((0, 2)), np.empty((0, 3), np.int32)),
-    *(np.empty((0, 2)), np.empty((0, 2)), np.empty(0), np.empty(0)),
-)
-
-
 @dataclass(frozen=True, eq=False)
 class Jumps:
     """What is known of the jumps of a normal map.
@@ -138,31 +129,6 @@ class Jumps:
         lines = tuple(replace(line, path=line.path + np.array([left, top])) for line in self.lines)
         placement = None if self.placement is None else self.placement.shifted(left, top)
         return replace(self, lines=lines, placement=placement)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the jumps as arrays, for :meth:`from_arrays`."""
-        found: dict[str, NDArray[Any]] = {
-            "paths": np.concatenate([np.empty((0, 2), np.int64), *(line.path for line in self.lines)]),
-            "points": np.array([len(line.path) for line in self.lines], np.int64),
-            "heights": np.array([line.height for line in self.lines], np.float64),
-            "certainties": np.array([line.certainty for line in self.lines], np.float64),
-            "noise": np.array([self.noise]),
-        }
-        placement = NOWHERE if self.placement is None else self.placement
-        found |= {"vertices": placement.mesh.vertices, "faces": placement.mesh.faces}
-        return found | {name: getattr(placement, name) for name in PLANES}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Jumps:
-        """Return the jumps of :meth:`arrays`."""
-        paths = np.split(arrays["paths"], np.cumsum(arrays["points"])[:-1]) if len(arrays["points"]) else []
-        heights, certainties = arrays["heights"].tolist(), arrays["certainties"].tolist()
-        lines = tuple(JumpLine(*each) for each in zip(paths, heights, certainties, strict=True))
-        placement = None
-        if len(arrays["faces"]):
-            mesh = ScreenMesh(arrays["vertices"], arrays["faces"])
-            placement = Placement(mesh, *(arrays[name] for name in PLANES))
-        return cls(lines, placement, float(arrays["noise"][0]))
 
     @property
     def length(self) -> int:

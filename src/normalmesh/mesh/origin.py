@@ -17,14 +17,14 @@ from normalmesh.mesh.jumps import JumpLine
 
 @dataclass(frozen=True)
 class Round:
-    """Report on one round of decimation.
+    """Report on one round of decimation or remeshing.
 
     Attributes
     ----------
     vertices
         Vertices left after the round.
-    collapses, flips, moves
-        Numbers of edge collapses, edge flips and vertex moves.
+    collapses, flips, moves, splits
+        Numbers of edge collapses, edge flips, vertex moves and edge splits.
     largest_cost
         Largest cost of a collapse, px⁴.
     """
@@ -33,24 +33,14 @@ class Round:
     collapses: int
     flips: int
     moves: int
-    largest_cost: float
-
-
-@dataclass(frozen=True)
-class RemeshingRound:
-    """Report on one round of remeshing: the vertices left after it, and the numbers of its operations."""
-
-    vertices: int
-    splits: int
-    collapses: int
-    flips: int
-    moves: int
+    largest_cost: float = 0.0
+    splits: int = 0
 
 
 class _Totals:
     """Sums over the rounds of a report."""
 
-    rounds: tuple[Round, ...] | tuple[RemeshingRound, ...]
+    rounds: tuple[Round, ...]
 
     @property
     def collapses(self) -> int:
@@ -174,7 +164,7 @@ class Remeshing(_Totals):
     """
 
     error: float
-    rounds: tuple[RemeshingRound, ...]
+    rounds: tuple[Round, ...]
     target: int | None
     target_met: bool
     meshes: int

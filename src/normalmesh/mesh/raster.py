@@ -6,7 +6,7 @@ import numpy as np
 
 from normalmesh.arguments import checked_image_shape, checked_instance
 from normalmesh.array_types import Bool, Int32
-from normalmesh.mesh._raster import clear_rows, fill_pixel_faces
+from normalmesh.mesh._raster import fill_pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.runtime.threads import in_parallel
 
@@ -31,14 +31,13 @@ def pixel_faces(mesh: ScreenMesh, shape: tuple[int, int]) -> Int32:
         Index of the owning face, −1 outside the mesh.
     """
     checked_instance(mesh, ScreenMesh, "mesh")
-    owner = np.empty(checked_image_shape(shape), np.int32)
-    in_parallel(clear_rows, len(owner), owner, grain=64)
-    in_parallel(fill_pixel_faces, len(mesh.faces), mesh.vertices, mesh.faces, False, owner, grain=4096)
+    owner = np.full(checked_image_shape(shape), -1, np.int32)
+    in_parallel(fill_pixel_faces, len(mesh.faces), mesh.vertices, mesh.faces, False, owner)
     return owner
 
 
 def covered_pixels(mesh: ScreenMesh, shape: tuple[int, int]) -> Bool:
     """Find the pixels (H, W) of an image that faces own: those of :func:`pixel_faces`, in a quarter of the memory."""
     covered = np.zeros(shape, np.uint8)
-    in_parallel(fill_pixel_faces, len(mesh.faces), mesh.vertices, mesh.faces, True, covered, grain=4096)
+    in_parallel(fill_pixel_faces, len(mesh.faces), mesh.vertices, mesh.faces, True, covered)
     return covered.view(np.bool_)

@@ -222,7 +222,7 @@ def corner_table(faces: Int32, vertex_count: int) -> tuple[Int32, int, int]:
     bucket, starts = np.empty(faces.size, np.int32), np.zeros(vertex_count + 2, np.int32)
     _topology.edge_buckets(faces, bucket, starts)
     opposite = np.empty(faces.size, np.int32)
-    in_parallel(_topology.match_corners, vertex_count, faces, bucket, starts, opposite, grain=8192)
+    in_parallel(_topology.match_corners, vertex_count, faces, bucket, starts, opposite)
     non_manifold, misoriented = 0, 0
     if opposite.min(initial=0) < -1:
         non_manifold = int(np.count_nonzero(opposite == _topology.NON_MANIFOLD))

@@ -157,13 +157,7 @@ class Surface:
         camera: Camera,
         shape: tuple[int, int],
         units: str = "px",
-        *,
-        integration: Integration | None = None,
-        decimation: Decimation | Remeshing | None = None,
-        discontinuities: Discontinuities | None = None,
-        coverage: Coverage | None = None,
-        repeats: Repeats | None = None,
-        walls: ArrayLike | None = None,
+        **reports: Any,
     ) -> Surface:
         """Lift a mesh on the screen into space.
 
@@ -173,27 +167,16 @@ class Surface:
             Mesh with N vertices on the screen.
         unknown
             (N,) unknown of the camera: height (orthographic) or logarithm of the depth (perspective).
-        camera, shape, units, integration, decimation, discontinuities, coverage, repeats, walls
+        camera, shape, units
             As for :class:`Surface`.
+        reports
+            Its attributes integration, decimation, discontinuities, coverage, repeats and walls.
         """
         checked_instance(mesh, ScreenMesh, "mesh")
         checked_camera(camera)
         unknown = copied_per_vertex(unknown, np.float64, len(mesh.vertices), "unknown")
-        return cls(
-            camera.points(mesh.vertices, unknown),
-            mesh.faces,
-            mesh.vertices,
-            camera,
-            shape,
-            units,
-            mesh.components,
-            integration=integration,
-            decimation=decimation,
-            discontinuities=discontinuities,
-            coverage=coverage,
-            repeats=repeats,
-            walls=walls,  # type: ignore[arg-type]  # converted when the surface is made
-        )
+        points = camera.points(mesh.vertices, unknown)
+        return cls(points, mesh.faces, mesh.vertices, camera, shape, units, mesh.components, **reports)
 
     def check_arrays(self) -> None:
         """Raise :class:`NormalMeshError` if what was written into the arrays cannot be used: kernels rely on it."""
@@ -307,9 +290,8 @@ class Surface:
             Unit normals towards the viewer, zero outside the mesh.
         """
         _, owners = self.owners(shape)
-        normal_map = np.empty((*owners.shape, 3), np.float32)
-        in_parallel(_surface.fill_normals, len(owners), owners, self.face_normals, normal_map, grain=256)
-        return normal_map
+        # Owner −1 is the last.
+        return np.append(self.face_normals, np.zeros((1, 3)), axis=0).astype(np.float32)[owners]
 
     def owners(self, shape: tuple[int, int] | None = None) -> tuple[ScreenMesh, Int32]:
         """Return the mesh in pixels of an image of this shape, and the face (H, W) of each pixel or −1."""

@@ -219,8 +219,7 @@ class Camera(ABC):
         """Return the rays r(u, v), (..., 3), not normalised."""
         _, _, origin, along_u, along_v = self.frame
         columns, rows = _positions(u, v)
-        rays: Float = origin + columns[..., None] * along_u + rows[..., None] * along_v
-        return rays
+        return origin + columns[..., None] * along_u + rows[..., None] * along_v
 
     def shifted_frame(self, u: float, v: float) -> Float:
         """Return the :attr:`frame` of an image whose origin is at the screen position (u, v) of this one."""
@@ -300,8 +299,7 @@ class CentralCamera(Camera):
 
     def bends(self, weights: Float, unknown: Float) -> Float:
         linear = (weights * unknown).sum(axis=1)
-        excess: Float = -log((weights * exp(linear[:, None] - unknown)).sum(axis=1))
-        return excess
+        return -log((weights * exp(linear[:, None] - unknown)).sum(axis=1))
 
     def ray_starts(self, u: Float, v: Float) -> Float:
         return np.zeros((*np.broadcast_shapes(u.shape, v.shape), 3))

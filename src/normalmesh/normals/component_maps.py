@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from normalmesh.array_types import Float, Int32
+from normalmesh.array_types import Float, Integer
 from normalmesh.normals.camera import Camera, CentralCamera
-from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
 
 #: Windows begin at multiples of this number of pixels: grids of cells of such a side lie in them as in the whole image.
@@ -23,7 +22,7 @@ class ComponentMap:
     Attributes
     ----------
     number
-        Number of the component, from 0 on, in the order of :func:`component_labels`.
+        Number of the component, from 0 on, in the order of :attr:`.NormalMap.component_labels`.
     normal_map : NormalMap
         Its pixels only. If there is no other component, the map itself.
     top, left
@@ -61,9 +60,8 @@ class _WindowCamera(CentralCamera):
 
 def component_maps(normal_map: NormalMap, min_area: int = 1) -> Iterator[ComponentMap]:
     """Yield the components of a map that have at least ``min_area`` pixels, from top to bottom."""
-    labels, count = component_labels(normal_map.mask)
+    labels, count = normal_map.component_labels
     if count == 1:
-        del labels
         if normal_map.foreground >= min_area:
             yield ComponentMap(0, normal_map, 0, 0)
         return
@@ -71,7 +69,7 @@ def component_maps(normal_map: NormalMap, min_area: int = 1) -> Iterator[Compone
 
 
 def labelled_maps(
-    normal_map: NormalMap, labels: Int32, numbers: Sequence[int], min_area: int = 1
+    normal_map: NormalMap, labels: Integer, numbers: Sequence[int], min_area: int = 1
 ) -> Iterator[ComponentMap]:
     """Yield the parts of a map with the labels (H, W) 1, 2, …, which are components with these numbers."""
     from scipy import ndimage

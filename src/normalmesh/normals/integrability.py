@@ -127,8 +127,7 @@ def foreground_of(channels: Floating, mask: Bool | None) -> Bool:
 
 def lengths(channels: Floating) -> Floating:
     """Return the lengths (...) of vectors (..., 3)."""
-    lengths: Floating = np.sqrt(np.einsum("...c,...c->...", channels, channels))
-    return lengths
+    return np.sqrt(np.einsum("...c,...c->...", channels, channels))
 
 
 def undo_srgb(channels: Float32) -> Float32:
@@ -177,8 +176,7 @@ def integrability(pieces: list[Tiles], camera: Camera) -> Integrability:
 def _unit(channels: Float32, foreground: Bool) -> Float32:
     """Return channels scaled to unit length on the foreground, zero elsewhere."""
     channels = np.where(foreground[..., None], channels, 0)
-    unit: Float32 = np.asarray(channels / np.maximum(lengths(channels), 1e-6)[..., None])
-    return unit
+    return np.asarray(channels / np.maximum(lengths(channels), 1e-6)[..., None])
 
 
 def _scales(tiles: Tiles) -> Iterator[Tiles]:
@@ -244,8 +242,7 @@ def _mixed_derivatives(tiles: Tiles, camera: Camera, axes: str) -> tuple[Float32
 def _loops(array: NDArray[Scalar], combine: np.ufunc) -> NDArray[Scalar]:
     """Combine the four pixels of each 2×2 loop: (T, S, S) to (T, S − 1, S − 1)."""
     rows: NDArray[Scalar] = combine(array[:, 1:], array[:, :-1])
-    loops: NDArray[Scalar] = combine(rows[:, :, 1:], rows[:, :, :-1])
-    return loops
+    return combine(rows[:, :, 1:], rows[:, :, :-1])
 
 
 def _sum_blocks(loops: NDArray[np.generic]) -> Float:

@@ -55,8 +55,7 @@ def _joined(pairs: Int, count: int) -> Int32:
             np.minimum.at(root, root[ends], lower)
         while (root[root] != root).any():
             root = root[root]
-    number: Int32 = np.cumsum(root == np.arange(count), dtype=np.int32)[root]
-    return number
+    return np.cumsum(root == np.arange(count), dtype=np.int32)[root]
 
 
 def _number_bands(first: int, last: int, labels: Int32, starts: Int, numbers: Int32) -> None:

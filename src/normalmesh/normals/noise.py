@@ -258,8 +258,7 @@ def loops_in_rows(normal_map: NormalMap, side: int, rows: Int, columns: tuple[in
     found = np.empty((len(rows), columns[1] - columns[0], 3), np.float32)
     arrays = (normal_map.normals, normal_map.mask, normal_map.camera.arrays)
     in_parallel(loop_gaps, len(found), side, Sample(np.ascontiguousarray(rows), *columns), *arrays, found, grain=16)
-    known: Float32 = found[~np.isnan(found[..., 0])]
-    return known
+    return found[~np.isnan(found[..., 0])]
 
 
 def _median(values: Float32) -> float:
@@ -344,7 +343,7 @@ def without_noise(
             smooth = filtered
         else:
             smooth[each.window][mask] = filtered[mask]
-    return NormalMap.derived(smooth, normal_map.mask, normal_map.camera)
+    return normal_map.with_normals(smooth)
 
 
 def _without_noise_around(normal_map: NormalMap, noise: MapNoise, wrapped: tuple[bool, bool]) -> NormalMap:
@@ -355,7 +354,7 @@ def _without_noise_around(normal_map: NormalMap, noise: MapNoise, wrapped: tuple
     padded = _filtered(NormalMap.derived(normals, mask, normal_map.camera), noise.components[0])
     rows, columns = normal_map.shape
     smooth = np.ascontiguousarray(padded[reach[0] : reach[0] + rows, reach[1] : reach[1] + columns])
-    return NormalMap.derived(smooth, normal_map.mask, normal_map.camera)
+    return normal_map.with_normals(smooth)
 
 
 def filter_reach(noise: MapNoise) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_nonzero
-from normalmesh.array_types import Bool, Float32, Floating, Int
+from normalmesh.array_types import Bool, Float32, Floating, Int, Integer
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.normals._normal_map import (
     BACK_FACING,
@@ -184,6 +184,22 @@ class NormalMap:
     def foreground(self) -> int:
         """Number of pixels in the mask."""
         return int(np.count_nonzero(self.mask))
+
+    @cached_property
+    def component_labels(self) -> tuple[Integer, int]:
+        """The 4-connected component (H, W) of each pixel, from 1 on, 0 outside the mask, and their number.
+
+        Found once. A single component takes no memory of its own.
+        """
+        labels, count = component_labels(self.mask)
+        return (self.mask.view(np.uint8), 1) if count == 1 else (labels, count)
+
+    def with_normals(self, normals: Float32) -> NormalMap:
+        """Return a map of other normals (H, W, 3) of the same pixels."""
+        other = NormalMap.derived(normals, self.mask, self.camera)
+        if "component_labels" in self.__dict__ and np.array_equal(other.mask, self.mask):
+            other.__dict__["component_labels"] = self.component_labels
+        return other
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """Return the normals (H, W, 3), for ``np.asarray(normal_map)``: read-only unless they are copied."""

@@ -26,8 +26,7 @@ def as_normal_map(given: NormalMapLike) -> NormalMap:
     array: Any = given
     if hasattr(array, "mask_window"):  # a map on disk
         rows, columns = array.shape
-        whole: NormalMap = array.window(slice(0, rows), slice(0, columns))
-        return whole
+        return array.window(slice(0, rows), slice(0, columns))
     from normalmesh.maps.normal_maps import read_normal_map
 
     return read_normal_map(checked_path(given, "normal_map") if isinstance(given, str | PathLike) else array)

@@ -72,8 +72,7 @@ def _target(normal_map: NormalMap, size: float | tuple[int, int]) -> tuple[tuple
 
 def _applied(values: Floating, rows: csr_matrix, columns: csr_matrix) -> Floating:
     """Return values (H, W) resampled by weights (h, H) of rows and (w, W) of columns."""
-    resampled: Floating = (columns @ (rows @ values).T).T
-    return resampled
+    return (columns @ (rows @ values).T).T
 
 
 def _area_weights(old: int, new: int, factor: float) -> csr_matrix:

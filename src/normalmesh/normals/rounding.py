@@ -59,5 +59,4 @@ def _are_rounded(normals: Float) -> Bool:
 
 def _odd(values: Float) -> Float:
     """Return the nearest odd integers."""
-    odd: Float = 2 * np.round((values - 1) / 2) + 1
-    return odd
+    return 2 * np.round((values - 1) / 2) + 1

@@ -46,6 +46,13 @@ def read_description(file: BinaryIO) -> bytes:
     return file.read(length)
 
 
+def matt_material(texture: dict[str, int] | None) -> dict[str, Any]:
+    """Return a material with two sides that does not shine, grey unless it has a texture."""
+    colour = {"baseColorFactor": [GREY, GREY, GREY, 1.0]} if texture is None else {"baseColorTexture": texture}
+    matt = {"metallicFactor": 0.0, "roughnessFactor": ROUGHNESS, **colour}
+    return {"pbrMetallicRoughness": matt, "doubleSided": True}
+
+
 class GlbFile:
     """A file with one mesh, assembled step by step. Methods return indices as glTF uses them."""
 

@@ -23,7 +23,7 @@ from normalmesh.files.atomic import Files
 from normalmesh.files.file_names import plain_stem
 from normalmesh.files.precision import centre, mesh_tolerance, rounding, surface_tolerance, warn_of_rounding
 from normalmesh.mesh.relief import normals_of_relief
-from normalmesh.output.glb import GENERATOR, GREY, ROUGHNESS, GlbFile, read_description, surface_extras
+from normalmesh.output.glb import GENERATOR, GREY, GlbFile, matt_material, read_description, surface_extras
 from normalmesh.output.glb_placement import Placement, Scale, without_placement
 from normalmesh.output.normal_texture import normal_texture, reduced_shape, tangent_frames
 from normalmesh.output.textures import JPEG
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
     from trimesh import Trimesh
 
+    from normalmesh.mesh.solid import Solid
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.normal_map import NormalMap
 
@@ -131,7 +132,7 @@ def formats_with(property_name: str) -> str:
 def _ply_of_surface(surface: Surface, path: Path, image: Image | None, options: SaveOptions) -> Files:
     """Encode PLY. Texture coordinates are the vertex properties s and t: names that Blender and MeshLab know."""
     colours = None if image is None else _colours_at_vertices(surface, np.asarray(image))
-    mesh = _trimesh(surface, vertex_colors=colours, vertex_normals=surface.vertex_normals)
+    mesh = exact_trimesh(surface, vertex_colors=colours, vertex_normals=surface.vertex_normals)
     coordinates = surface.texture_coordinates.astype(np.float32)
     mesh.vertex_attributes.update(s=coordinates[:, 0], t=coordinates[:, 1])
     files = _ply(mesh, path, surface_tolerance(surface), normals=True)
@@ -169,20 +170,17 @@ def _with_doubles(content: bytes, mesh: Trimesh) -> bytes:
 
 def _colours_at_vertices(surface: Surface, image: UInt8) -> UInt8:
     """Return the image's colours (N, 3 or 4) at the vertices, bilinear between pixel centres."""
+    from scipy.ndimage import map_coordinates
+
     size = np.array([image.shape[1], image.shape[0]])
-    position = surface.screen * (size / [surface.shape[1], surface.shape[0]]) - 0.5
-    position = np.clip(position, 0, size - 1)
-    low = np.minimum(position.astype(np.int64), np.maximum(size - 2, 0))
-    high = np.minimum(low + 1, size - 1)
-    right, down = (position - low).T[..., None]
-    upper = (1 - right) * image[low[:, 1], low[:, 0]] + right * image[low[:, 1], high[:, 0]]
-    lower = (1 - right) * image[high[:, 1], low[:, 0]] + right * image[high[:, 1], high[:, 0]]
-    colours: UInt8 = np.round((1 - down) * upper + down * lower).astype(np.uint8)
-    return colours
+    places = surface.screen[:, ::-1] * (size / surface.shape[::-1])[::-1] - 0.5  # row and column
+    channels = (image[..., k] for k in range(image.shape[2]))
+    colours = [map_coordinates(each, places.T, np.float64, order=1, mode="nearest") for each in channels]
+    return np.round(np.stack(colours, axis=1)).astype(np.uint8)
 
 
 def _stl_of_surface(surface: Surface, path: Path, image: Image | None, options: SaveOptions) -> Files:
-    return _stl(_trimesh(surface), path, surface_tolerance(surface))
+    return _stl(exact_trimesh(surface), path, surface_tolerance(surface))
 
 
 def _stl(mesh: Trimesh, path: Path, tolerance: float | None = None) -> Files:
@@ -201,7 +199,7 @@ def _obj_of_surface(surface: Surface, path: Path, image: Image | None, options: 
     grey = [round(255 * (GREY if image is None else 1.0))] * 3
     material = SimpleMaterial(image=image, diffuse=grey, ambient=grey, specular=[0, 0, 0], glossiness=0.0)
     visual = TextureVisuals(uv=surface.texture_coordinates, material=material)
-    mesh = _trimesh(surface, visual=visual, vertex_normals=surface.vertex_normals)
+    mesh = exact_trimesh(surface, visual=visual, vertex_normals=surface.vertex_normals)
     files = _obj(mesh, path, surface_tolerance(surface), normals=True)
     if surface.strength != 1:
         files[path] = b"# relief multiplied by %r\n" % surface.strength + files[path]
@@ -244,13 +242,11 @@ def _glb_of_surface(surface: Surface, path: Path, image: Image | None, options: 
     from_top = np.column_stack([surface.texture_coordinates[:, 0], 1 - surface.texture_coordinates[:, 1]])
     origin, positions = _centred(surface.vertices, surface_tolerance(surface), path)
     vertex_arrays = {"POSITION": positions, "NORMAL": surface.vertex_normals, "TEXCOORD_0": from_top}
-    matt: dict[str, Any] = {"metallicFactor": 0.0, "roughnessFactor": ROUGHNESS}
-    material: dict[str, Any] = {"pbrMetallicRoughness": matt, "doubleSided": True}
-    if image is None:
-        matt["baseColorFactor"] = [GREY, GREY, GREY, 1.0]
-    else:
+    texture = None
+    if image is not None:
         reduced = _reduced(image)
-        matt["baseColorTexture"] = file.texture(np.asarray(reduced), image.info.get(JPEG) if reduced is image else None)
+        texture = file.texture(np.asarray(reduced), image.info.get(JPEG) if reduced is image else None)
+    material = matt_material(texture)
     if normals is not None:
         frames = tangent_frames(surface)
         handedness = np.ones((len(surface.vertices), 1))
@@ -307,12 +303,12 @@ def _check_gltf(description: bytes, file_size: int | None = None) -> None:
             raise ValueError(f"it claims {accessor['count']} values that it does not hold")
 
 
-def _trimesh(surface: Surface, **options: Any) -> Trimesh:
-    """Return the surface for the exporters of trimesh, which must neither merge nor reorder anything."""
+def exact_trimesh(shape: Surface | Solid, **options: Any) -> Trimesh:
+    """Return a surface or a solid for the exporters of trimesh, which must neither merge nor reorder anything."""
     from trimesh import Trimesh
 
-    mesh = Trimesh(surface.vertices, surface.faces, process=False, validate=False, **options)
-    mesh.units = surface.units
+    mesh = Trimesh(shape.vertices, shape.faces, process=False, validate=False, **options)
+    mesh.units = shape.units
     return mesh
 
 

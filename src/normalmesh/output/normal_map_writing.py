@@ -38,7 +38,7 @@ def save_normal_map(
     channels = Convention.parse(convention).from_project(normal_map.normals)
     contents: Files = {}
     if matrix_file is not None:
-        contents[matrix_file] = _matrix_text(normal_map.camera)
+        contents[matrix_file] = matrix_text(normal_map.camera)
     if suffix == ".npz":
         checked_bits(target, bits, (32,))
         contents[target] = _encoded_npz(channels, normal_map.mask, normal_map.camera)
@@ -55,7 +55,7 @@ def save_normal_map(
         )
 
 
-def _matrix_text(camera: Camera) -> bytes:
+def matrix_text(camera: Camera) -> bytes:
     """Return the matrix of a camera as text of three lines."""
     matrix = camera.matrix()
     if matrix is None:

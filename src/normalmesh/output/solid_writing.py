@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from normalmesh.arguments import checked_path
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import check_targets, write_atomically
-from normalmesh.output.mesh_formats import MESH_FORMATS, WRITTEN_SUFFIXES
+from normalmesh.output.mesh_formats import MESH_FORMATS, WRITTEN_SUFFIXES, exact_trimesh
 from normalmesh.output.three_mf import THREE_MF, encode_3mf
 
 if TYPE_CHECKING:
@@ -28,11 +28,7 @@ def write_solid(solid: Solid, path: str | PathLike[str]) -> None:
     if path.suffix.lower() == THREE_MF:
         write_atomically({path: encode_3mf(solid)})
         return
-    from trimesh import Trimesh
-
-    mesh = Trimesh(solid.vertices, solid.faces, process=False, validate=False)
-    mesh.units = solid.units
-    write_atomically(mesh_format.encode_mesh(mesh, path))
+    write_atomically(mesh_format.encode_mesh(exact_trimesh(solid), path))
 
 
 def check_solid_suffix(path: Path) -> None:

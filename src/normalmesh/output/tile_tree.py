@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.array_types import Bool, Int32
+from normalmesh.array_types import Bool, Int32, Integer
 from normalmesh.mesh.surface import Surface
 
 #: Largest number of faces of a tile without children.
@@ -111,20 +111,24 @@ def _square_codes(surface: Surface) -> NDArray[np.uint32]:
     """
     low = surface.screen.min(axis=0)
     side = float((surface.screen.max(axis=0) - low).max()) or 1.0
-    codes = np.zeros(len(surface.faces), np.uint32)
+    cells = []
     for axis in range(2):
         position = surface.screen[:, axis]
         centre = sum(position[surface.faces[:, k]] for k in range(3)) / 3
         cell = ((centre - low[axis]) * (2**MAX_DEPTH / side)).astype(np.int64)
-        cell = np.clip(cell, 0, 2**MAX_DEPTH - 1).astype(np.uint32)
-        for shift in (8, 4, 2, 1):  # spread the bits: one zero between any two of them
-            cell = (cell | (cell << np.uint32(shift))) & np.uint32(_SPREAD[shift])
-        codes |= cell << np.uint32(axis)
-    return codes
+        cells.append(np.clip(cell, 0, 2**MAX_DEPTH - 1))
+    return morton_codes(*cells)
 
 
-#: The bits that are left at each step of spreading the bits of a number of 16 bits.
-_SPREAD = {8: 0x00FF00FF, 4: 0x0F0F0F0F, 2: 0x33333333, 1: 0x55555555}
+def morton_codes(columns: Integer, rows: Integer) -> NDArray[np.uint32]:
+    """Return the Morton codes (N,) of cells: the bits of their columns and rows, of 16 bits each, alternate."""
+    spread = []
+    for number in (columns, rows):
+        bits = number.astype(np.uint32)
+        for shift, mask in ((8, 0x00FF00FF), (4, 0x0F0F0F0F), (2, 0x33333333), (1, 0x55555555)):
+            bits = (bits | (bits << np.uint32(shift))) & np.uint32(mask)
+        spread.append(bits)
+    return spread[0] | (spread[1] << np.uint32(1))
 
 
 def _divided(codes: NDArray[np.uint32], tile: Tile, max_faces: int) -> Tile:

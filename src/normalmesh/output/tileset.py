@@ -28,7 +28,7 @@ from normalmesh.files.atomic import check_target, folder_written_aside, write_ne
 from normalmesh.files.clashes import reject_inputs
 from normalmesh.mesh import _surface
 from normalmesh.mesh.walls import parted, with_walls
-from normalmesh.output.glb import GENERATOR, GREY, ROUGHNESS, GlbFile, surface_extras
+from normalmesh.output.glb import GENERATOR, GlbFile, matt_material, surface_extras
 from normalmesh.output.tile_texture import TileTexture
 from normalmesh.output.tile_tree import MAX_FACES, Tile, TileTree
 from normalmesh.runtime.threads import in_parallel
@@ -213,16 +213,13 @@ class _Writer:
         normals[len(own) :] = self.wall_normals[vertices[len(own) :]]
         file, error = GlbFile(), 0.0
         coordinates = surface.screen[vertices] / surface.shape[::-1]
-        matt: dict[str, Any] = {"metallicFactor": 0.0, "roughnessFactor": ROUGHNESS}
-        if self.texture is None:
-            matt["baseColorFactor"] = [GREY, GREY, GREY, 1.0]
-        else:
+        texture = None
+        if self.texture is not None:
             image, coordinates, error = self.texture.crop(coordinates, is_coarse=bool(tile.children))
-            matt["baseColorTexture"] = file.texture(*image)
+            texture = file.texture(*image)
         arrays = {"POSITION": _y_up(positions - origin), "NORMAL": _y_up(normals), "TEXCOORD_0": coordinates}
         attributes = {name: file.attribute(values) for name, values in arrays.items()}
-        material = {"pbrMetallicRoughness": matt, "doubleSided": True}
-        extras = surface_extras(surface)
+        material, extras = matt_material(texture), surface_extras(surface)
         node = {"translation": _y_up(origin).tolist()}
         return file.contents(tile.name, attributes, file.faces(local), material, extras, node), error
 

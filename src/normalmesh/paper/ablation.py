@@ -12,12 +12,12 @@ from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.metrics import evaluate
 from normalmesh.integration.mesh_integration import integrate
 from normalmesh.mesh.surface import Surface
-from normalmesh.paper.benchmark import Benchmark, Row, Task
+from normalmesh.paper.benchmark import PICTURE, Benchmark, Task, case_task, picture_tasks
 from normalmesh.paper.methods import PAPER_DECIMATION, PAPER_INTEGRATION, default, timed_row, vertex_count
-from normalmesh.paper.plot_style import framed, legend_below, new_figure, picture, save
-from normalmesh.paper.sources import Source, first_of_groups, own_sources
-from normalmesh.paper.summaries import mean_of, names_of
-from normalmesh.paper.tables import Table, figure, geometric_mean
+from normalmesh.paper.plot_style import legend_below, new_figure, picture, save
+from normalmesh.paper.sources import Source, own_sources
+from normalmesh.paper.tables import Line, Row, Table, figure, geometric_mean, mean_of, names_of
+from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.panels import shaded, wireframe
 
 #: Vertices as a fraction of the foreground pixels.
@@ -44,13 +44,11 @@ OURS = "ours"
 def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
     for source in sources:
         for variant in (*VARIANTS, OURS):
-            yield Task((source.camera, source.group, source.name, variant), partial(_variant, source, variant))
-    for source in first_of_groups(sources):
-        path = folder / f"ablation_{source.group}_{source.camera}.png"
-        yield Task((source.camera, source.group, source.name, "picture"), partial(_gallery, source, path))
+            yield case_task(source, variant, partial(_variant, variant))
+    yield from picture_tasks(sources, folder, "ablation", _gallery)
 
 
-def _variant(source: Source, variant: str) -> list[Row]:
+def _variant(variant: str, source: Source) -> list[Row]:
     case = source.load()
     if variant == OURS:
         return [timed_row(variant, case, partial(default, case, vertex_count(case, SHARE)))]
@@ -63,10 +61,10 @@ def _surface(case: Case, options: dict[str, Any]) -> Surface:
     return integrate(mesh, case.normal_map, **PAPER_INTEGRATION)
 
 
-def _gallery(source: Source, path: Path) -> list[Row]:
+def _gallery(source: Source, path: Path) -> None:
     """Draw wireframe and surface of each variant, with the errors below."""
     case = source.load()
-    window = framed(case.normal_map.mask)
+    window = Frame.around(case.normal_map.mask).window
     shown, axes = new_figure(2, len(PARTS), 5.6)
     for column, (part, options) in enumerate(PARTS.items()):
         surface = _surface(case, options)
@@ -80,16 +78,15 @@ def _gallery(source: Source, path: Path) -> list[Row]:
         )
     shown.suptitle(f"{case.name}, {len(surface.vertices)} vertices")
     save(shown, path)
-    return [{"method": "picture"}]
 
 
 def _tables(rows: list[Row]) -> list[Table]:
     tables = []
     for camera in names_of(rows, "camera"):
-        seen = [row for row in rows if row["camera"] == camera and row["method"] != "picture"]
+        seen = [row for row in rows if row["camera"] == camera and row["method"] != PICTURE]
         groups = names_of(seen, "group")
         for column, title in (("mae", "MAE in degrees"), ("rmse", "RMSE")):
-            lines: list[list[str | float]] = []
+            lines: list[Line] = []
             for variant in (*VARIANTS, OURS):
                 figures = [mean_of(seen, column, method=variant, group=group) for group in groups]
                 bare = [mean_of(seen, column, method="collapses", group=group) for group in groups]

@@ -13,7 +13,7 @@ import numpy as np
 from normalmesh.decimation.rounds import decimate
 from normalmesh.evaluation.metrics import evaluate
 from normalmesh.integration.mesh_integration import integrate
-from normalmesh.paper.benchmark import Benchmark, Row, Task
+from normalmesh.paper.benchmark import Benchmark, Task, case_task
 from normalmesh.paper.methods import (
     OLDER_INTEGRATION,
     PAPER_DECIMATION,
@@ -26,8 +26,7 @@ from normalmesh.paper.methods import (
 )
 from normalmesh.paper.plot_style import STYLES, legend_below, new_figure, plain_ticks, save
 from normalmesh.paper.sources import Source, own_sources
-from normalmesh.paper.summaries import compared, mean_of, names_of
-from normalmesh.paper.tables import Table
+from normalmesh.paper.tables import Row, Table, compared, lines_by, mean_of, names_of, rows_with
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,12 +38,12 @@ LEVELS = {"low": 0.005, "mid": 0.02, "high": 0.08}
 
 def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
     for source in sources:
-        yield Task((source.camera, source.group, source.name, "all"), partial(pixels_rows, source))
+        yield case_task(source, "all", pixels_rows)
         for level, share in LEVELS.items():
-            yield Task((source.camera, source.group, source.name, level), partial(_methods, source, share))
+            yield case_task(source, level, partial(_methods, share))
 
 
-def _methods(source: Source, share: float) -> list[Row]:
+def _methods(share: float, source: Source) -> list[Row]:
     """Return the rows of all methods at the number of vertices that isotropic remeshing reaches."""
     case = source.load()
     remeshed = isotropic(case, vertex_count(case, share))
@@ -69,15 +68,10 @@ def _tables(rows: list[Row]) -> list[Table]:
 
 
 def _table(rows: list[Row], camera: str, measure: str, title: str) -> Table:
-    seen = [row for row in rows if row["camera"] == camera]
+    seen = rows_with(rows, camera=camera)
     columns = [("pixels", "all"), *product(COMPARED, LEVELS)]
     head = ["", "unit" if measure == "rmse" else "", "pixels", *(f"{method} {level}" for method, level in columns[1:])]
-    lines: list[list[str | float]] = []
-    for group in names_of(seen, "group"):
-        of_group = [row for row in seen if row["group"] == group]
-        units = str(of_group[0]["units"]) if measure == "rmse" else "°"
-        figures = [mean_of(of_group, measure, method=method, level=level) for method, level in columns]
-        lines.append([group, units, *figures])
+    lines = lines_by("group", seen, measure, [{"method": method, "level": level} for method, level in columns])
     remarks = [
         compared(seen, measure, "ours", "isotropic", by=("name", "level")),
         compared(seen, measure, "paper", "isotropic", by=("name", "level")),
@@ -102,13 +96,13 @@ def _falling(rows: list[Row], measure: str, method: str) -> str:
 def _draw(rows: list[Row], folder: Path) -> None:
     """Draw errors against vertices, one plot per group."""
     for camera, measure in product(names_of(rows, "camera"), ("rmse", "mae")):
-        seen = [row for row in rows if row["camera"] == camera]
+        seen = rows_with(rows, camera=camera)
         groups = names_of(seen, "group")
         columns = min(len(groups), 4)
         lines = -(-len(groups) // columns)
         figure, axes = new_figure(lines, columns, 2.6 * lines, sharex=True)
         for place, group in zip(axes.flat, groups, strict=False):
-            _curves(place, [row for row in seen if row["group"] == group], measure)
+            _curves(place, rows_with(seen, group=group), measure)
             units = next(row["units"] for row in seen if row["group"] == group)
             place.set(title=group, ylabel=f"RMSE in {units}" if measure == "rmse" else "MAE in °")
             shares = [100 * share for share in LEVELS.values()]

@@ -7,18 +7,18 @@ import io
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import write_atomically
 from normalmesh.paper.machine import machine
-from normalmesh.paper.sources import Source
-from normalmesh.paper.tables import Table
+from normalmesh.paper.sources import Source, first_of_groups
+from normalmesh.paper.tables import Row, Table
 from normalmesh.runtime.monitor import Monitor, OnProgress
 
-#: One row of results: column → name or figure.
-Row: TypeAlias = dict[str, str | float]
+#: The method of a row that stands for a picture.
+PICTURE = "picture"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Benchmark:
     tables
         Return the tables of the rows.
     draw
-        Draw the plots of the rows, and write them to the given folder.
+        Draw the plots of the rows, and write them to the given folder; None if tasks draw all there is.
     """
 
     name: str
@@ -66,7 +66,24 @@ class Benchmark:
     own_sources: Callable[[int], list[Source]]
     tasks: Callable[[Sequence[Source], Path], Iterable[Task]]
     tables: Callable[[list[Row]], list[Table]]
-    draw: Callable[[list[Row], Path], None]
+    draw: Callable[[list[Row], Path], None] | None = None
+
+
+def case_task(source: Source, label: str, run: Callable[[Source], list[Row]]) -> Task:
+    """Return a task for a case, whose rows have a label as the last key."""
+    return Task((source.camera, source.group, source.name, label), partial(run, source))
+
+
+def picture_tasks(
+    sources: Sequence[Source], folder: Path, name: str, draw: Callable[[Source, Path], None]
+) -> list[Task]:
+    """Return a task for one case of each group: to draw it into a file of the folder."""
+
+    def run(source: Source) -> list[Row]:
+        draw(source, folder / f"{name}_{source.group}_{source.camera}.png")
+        return [{"method": PICTURE}]
+
+    return [case_task(source, PICTURE, run) for source in first_of_groups(sources)]
 
 
 def run_benchmark(
@@ -115,7 +132,8 @@ def run_benchmark(
     known = sorted((row for row in rows if _key(benchmark, row) in order), key=lambda row: order[_key(benchmark, row)])
     if not known:
         raise NormalMeshError(f"no task of {benchmark.name} succeeded; {failures[0]}")
-    benchmark.draw(known, folder)
+    if benchmark.draw is not None:
+        benchmark.draw(known, folder)
     text = _report(benchmark, known, failures, record)
     write_atomically({folder / f"{benchmark.name}.md": text.encode()})
     return text

@@ -13,12 +13,12 @@ from normalmesh.array_types import Bool, Float
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.metrics import Evaluation, evaluate
 from normalmesh.mesh.surface import Surface
-from normalmesh.paper.benchmark import Benchmark, Row, Task
+from normalmesh.paper.benchmark import Benchmark, Task
 from normalmesh.paper.methods import METHODS, row_of, vertex_count
-from normalmesh.paper.plot_style import DENSITIES, ERRORS, framed, new_figure, picture, save, scale_end
+from normalmesh.paper.plot_style import DENSITIES, ERRORS, new_figure, picture, save, scale_end
 from normalmesh.paper.sources import Source, own_sources
-from normalmesh.paper.summaries import mean_of, names_of
-from normalmesh.paper.tables import Table, figure
+from normalmesh.paper.tables import Row, Table, figure, lines_by
+from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.panels import wireframe
 
 #: Vertices as a fraction of the foreground pixels.
@@ -68,7 +68,7 @@ def _panels(case: Case, surfaces: dict[str, Surface], found: dict[str, Evaluatio
     }
     if case.depth is None:
         del columns[f"depth error in {case.units}"]
-    window = framed(case.normal_map.mask)
+    window = Frame.around(case.normal_map.mask).window
     shown, axes = new_figure(len(surfaces), 1 + len(columns), 2.5 * len(surfaces) + 0.6)
     for line, (method, surface) in enumerate(surfaces.items()):
         each = found[method]
@@ -86,19 +86,13 @@ def _panels(case: Case, surfaces: dict[str, Surface], found: dict[str, Evaluatio
 
 
 def _tables(rows: list[Row]) -> list[Table]:
-    tables = []
-    for column, title in (("rmse", "RMSE"), ("mae", "MAE in degrees")):
-        lines: list[list[str | float]] = []
-        for name in names_of(rows, "name"):
-            seen = [row for row in rows if row["name"] == name]
-            units = str(seen[0]["units"]) if column == "rmse" else "°"
-            lines.append([name, units, *(mean_of(seen, column, method=method) for method in COMPARED)])
-        tables.append(Table(f"{title} at {100 * SHARE:g} % vertices", ["", "unit", *COMPARED], lines))
-    return tables
-
-
-def _draw(rows: list[Row], folder: Path) -> None:
-    """Draw nothing: the tasks draw the pictures."""
+    columns = [{"method": method} for method in COMPARED]
+    return [
+        Table(
+            f"{title} at {100 * SHARE:g} % vertices", ["", "unit", *COMPARED], lines_by("name", rows, measure, columns)
+        )
+        for measure, title in (("rmse", "RMSE"), ("mae", "MAE in degrees"))
+    ]
 
 
 BENCHMARK = Benchmark(
@@ -109,5 +103,4 @@ BENCHMARK = Benchmark(
     partial(own_sources, cameras=("orthographic",)),
     _tasks,
     _tables,
-    _draw,
 )

@@ -14,8 +14,8 @@ from normalmesh.evaluation.metrics import Evaluation, evaluate
 from normalmesh.integration.mesh_integration import integrate
 from normalmesh.integration.pixel_integration import integrate_pixels
 from normalmesh.mesh.surface import Surface
-from normalmesh.paper.benchmark import Row
 from normalmesh.paper.sources import Source
+from normalmesh.paper.tables import Row
 from normalmesh.reconstruction.pipeline import reconstruct
 from normalmesh.reconstruction.presets import PRESETS
 

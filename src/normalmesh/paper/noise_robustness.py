@@ -10,12 +10,12 @@ from pathlib import Path
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.perturbation import add_noise
 from normalmesh.integration.pixel_integration import integrate_pixels
-from normalmesh.paper.benchmark import Benchmark, Row, Task
+from normalmesh.paper.benchmark import PICTURE, Benchmark, Task, case_task, picture_tasks
 from normalmesh.paper.methods import METHODS, Maker, timed_row, vertex_count
-from normalmesh.paper.plot_style import STYLES, framed, legend_below, new_figure, picture, plain_ticks, save
-from normalmesh.paper.sources import Source, first_of_groups, own_sources
-from normalmesh.paper.summaries import mean_of, names_of
-from normalmesh.paper.tables import Table, geometric_mean
+from normalmesh.paper.plot_style import STYLES, legend_below, new_figure, picture, plain_ticks, save
+from normalmesh.paper.sources import Source, own_sources
+from normalmesh.paper.tables import Line, Row, Table, geometric_mean, mean_of, names_of, rows_with
+from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.panels import normal_colours, shaded, wireframe
 
 #: Vertices as a fraction of the foreground pixels.
@@ -34,13 +34,11 @@ def noisy(case: Case, degrees: float) -> Case:
 def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
     for source in sources:
         for level in LEVELS:
-            yield Task((source.camera, source.group, source.name, f"{level:g}"), partial(_at_level, source, level))
-    for source in first_of_groups(sources):
-        path = folder / f"noise_{source.group}_{source.camera}.png"
-        yield Task((source.camera, source.group, source.name, "picture"), partial(_gallery, source, path))
+            yield case_task(source, f"{level:g}", partial(_at_level, level))
+    yield from picture_tasks(sources, folder, "noise", _gallery)
 
 
-def _at_level(source: Source, level: float) -> list[Row]:
+def _at_level(level: float, source: Source) -> list[Row]:
     case = noisy(source.load(), level)
     makers: dict[str, Maker] = {"pixels": partial(integrate_pixels, case.normal_map)}
     makers.update(
@@ -49,30 +47,29 @@ def _at_level(source: Source, level: float) -> list[Row]:
     return [timed_row(name, case, make) for name, make in makers.items()]
 
 
-def _gallery(source: Source, path: Path) -> list[Row]:
+def _gallery(source: Source, path: Path) -> None:
     """Draw input, mesh and surface at increasing noise."""
     figure, axes = new_figure(3, len(SHOWN), 9.4)
     for column, level in enumerate(SHOWN):
         case = noisy(source.load(), level)
-        window = framed(case.normal_map.mask)
+        window = Frame.around(case.normal_map.mask).window
         surface = METHODS["ours"](case, vertex_count(case, SHARE))
         picture(axes[0, column], normal_colours(case.normal_map.normals)[window], f"noise of {level:g}°", "normals")
         picture(axes[1, column], wireframe(surface)[window], "", f"{len(surface.vertices)} vertices")
         picture(axes[2, column], shaded(surface.normal_map())[window], "", "surface")
     figure.suptitle(source.name)
     save(figure, path)
-    return [{"method": "picture"}]
 
 
 def _tables(rows: list[Row]) -> list[Table]:
     tables = []
-    known = [row for row in rows if row["method"] != "picture"]
+    known = [row for row in rows if row["method"] != PICTURE]
     for camera in names_of(known, "camera"):
-        seen = [row for row in known if row["camera"] == camera]
+        seen = rows_with(known, camera=camera)
         for column, title in (("rmse", "RMSE"), ("mae", "MAE to the clean normals in °")):
-            lines: list[list[str | float]] = []
+            lines: list[Line] = []
             for group in names_of(seen, "group"):
-                of_group = [row for row in seen if row["group"] == group]
+                of_group = rows_with(seen, group=group)
                 lines += [
                     [group, method, *(mean_of(of_group, column, method=method, level=f"{level:g}") for level in LEVELS)]
                     for method in COMPARED

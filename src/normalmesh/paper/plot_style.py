@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.array_types import Bool, Float
+from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError
 from normalmesh.files.atomic import write_atomically
 
@@ -73,16 +73,6 @@ def legend_below(figure: Figure, axes: Axes) -> None:
     """Add one legend for the whole figure below the plots."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=8)
-
-
-def framed(mask: Bool) -> tuple[slice, slice]:
-    """Return the slices of the bounding box of the foreground, with a margin."""
-    rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
-    margin = max(mask.shape) // 50 + 1
-    return (
-        slice(max(rows[0] - margin, 0), rows[-1] + margin + 1),
-        slice(max(columns[0] - margin, 0), columns[-1] + margin + 1),
-    )
 
 
 def picture(axes: Axes, image: NDArray[Any], title: str = "", caption: str = "", **options: Any) -> Any:

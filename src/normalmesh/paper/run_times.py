@@ -9,12 +9,11 @@ from pathlib import Path
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.synthetic.analytic import medallion
 from normalmesh.integration.pixel_integration import integrate_pixels
-from normalmesh.paper.benchmark import Benchmark, Row, Task
+from normalmesh.paper.benchmark import Benchmark, Task
 from normalmesh.paper.methods import METHODS, Maker, timed_row, vertex_count
 from normalmesh.paper.plot_style import STYLES, new_figure, save
 from normalmesh.paper.sources import Source
-from normalmesh.paper.summaries import mean_of, names_of
-from normalmesh.paper.tables import Table
+from normalmesh.paper.tables import Line, Row, Table, mean_of, names_of, rows_with
 from normalmesh.runtime.memory import available_memory
 
 #: Vertices as a fraction of the foreground pixels.
@@ -62,9 +61,9 @@ def _tables(rows: list[Row]) -> list[Table]:
         *(f"{method}, s" for method in ("pixels", *COMPARED)),
         *(f"{method}, MAE °" for method in COMPARED),
     ]
-    lines: list[list[str | float]] = []
+    lines: list[Line] = []
     for name in names_of(rows, "name"):
-        seen = [row for row in rows if row["name"] == name]
+        seen = rows_with(rows, name=name)
         seconds = [mean_of(seen, "seconds", method=method) for method in ("pixels", *COMPARED)]
         angles = [mean_of(seen, "mae", method=method) for method in COMPARED]
         lines.append([name, mean_of(seen, "megapixels"), *seconds, *angles])

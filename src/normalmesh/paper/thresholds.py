@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from normalmesh.mesh.surface import Surface
-from normalmesh.paper.benchmark import Benchmark, Row, Task
+from normalmesh.paper.benchmark import PICTURE, Benchmark, Task, case_task, picture_tasks
 from normalmesh.paper.methods import pixels_rows, timed_row
-from normalmesh.paper.plot_style import framed, legend_below, new_figure, picture, save
-from normalmesh.paper.sources import Source, first_of_groups, own_sources
-from normalmesh.paper.summaries import mean_of, names_of
-from normalmesh.paper.tables import Table
+from normalmesh.paper.plot_style import legend_below, new_figure, picture, save
+from normalmesh.paper.sources import Source, own_sources
+from normalmesh.paper.tables import Row, Table, lines_by, mean_of, names_of
+from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.panels import shaded
 from normalmesh.reconstruction.pipeline import reconstruct
 
@@ -26,19 +26,13 @@ PRESETS = {"paper": "paper", "ours": "default"}
 
 def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
     for source in sources:
-        yield Task((source.camera, source.group, source.name, "all"), partial(pixels_rows, source))
+        yield case_task(source, "all", pixels_rows)
         for threshold in THRESHOLDS:
-            yield Task(
-                (source.camera, source.group, source.name, f"{threshold:g}"), partial(_at_threshold, source, threshold)
-            )
-    for source in first_of_groups(sources):
-        yield Task(
-            (source.camera, source.group, source.name, "picture"),
-            partial(_gallery, source, folder / f"thresholds_{source.group}_{source.camera}.png"),
-        )
+            yield case_task(source, f"{threshold:g}", partial(_at_threshold, threshold))
+    yield from picture_tasks(sources, folder, "thresholds", _gallery)
 
 
-def _at_threshold(source: Source, threshold: float) -> list[Row]:
+def _at_threshold(threshold: float, source: Source) -> list[Row]:
     case = source.load()
     return [
         timed_row(name, case, partial(reconstruct, case.normal_map, threshold=threshold, preset=preset))
@@ -46,11 +40,11 @@ def _at_threshold(source: Source, threshold: float) -> list[Row]:
     ]
 
 
-def _gallery(source: Source, path: Path) -> list[Row]:
+def _gallery(source: Source, path: Path) -> None:
     """Draw the surfaces at the thresholds of table 2 side by side, as in the supplement."""
     case = source.load()
     surfaces: list[Surface] = [reconstruct(case.normal_map, threshold=threshold) for threshold in TABLE_2]
-    window = framed(case.normal_map.mask)
+    window = Frame.around(case.normal_map.mask).window
     figure, axes = new_figure(1, len(TABLE_2), 3.9)
     for place, threshold, surface in zip(axes.flat, TABLE_2, surfaces, strict=True):
         compression = 100 * (1 - len(surface.vertices) / case.normal_map.foreground)
@@ -61,7 +55,6 @@ def _gallery(source: Source, path: Path) -> list[Row]:
             f"{len(surface.vertices)} vertices ({compression:.1f} %)",
         )
     save(figure, path)
-    return [{"method": "picture"}]
 
 
 def _tables(rows: list[Row]) -> list[Table]:
@@ -69,17 +62,10 @@ def _tables(rows: list[Row]) -> list[Table]:
 
 
 def _table(rows: list[Row], camera: str) -> Table:
-    seen = [row for row in rows if row["camera"] == camera and row["method"] != "picture"]
+    seen = [row for row in rows if row["camera"] == camera and row["method"] != PICTURE]
     head = ["RMSE", "unit", "pixels", *(f"{method} T = {threshold:g}" for method in PRESETS for threshold in TABLE_2)]
-    lines: list[list[str | float]] = []
-    for group in names_of(seen, "group"):
-        of_group = [row for row in seen if row["group"] == group]
-        figures = [
-            mean_of(of_group, "rmse", method=method, threshold=f"{threshold:g}")
-            for method in PRESETS
-            for threshold in TABLE_2
-        ]
-        lines.append([group, str(of_group[0]["units"]), mean_of(of_group, "rmse", method="pixels"), *figures])
+    columns = [{"method": method, "threshold": f"{threshold:g}"} for method in PRESETS for threshold in TABLE_2]
+    lines = lines_by("group", seen, "rmse", [{"method": "pixels"}, *columns])
     remarks = [
         _growing(seen, method, column) for method in PRESETS for column in ("compression", "rmse", "made", "mae")
     ]

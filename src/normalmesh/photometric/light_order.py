@@ -29,7 +29,7 @@ ENOUGH = 0.3
 #: Angle in degrees up to which lights may change places unnoticed: directions are seldom known better.
 CLOSE = 15.0
 #: Number of times that intensities and a surface are fitted in turn.
-TURNS = 5
+ALTERNATIONS = 5
 
 
 def doubts_about_order(grey: Float, lights: Float, natural: Sequence[int] | None = None) -> Iterator[str]:
@@ -121,7 +121,7 @@ def _residuals(gram: Float, lights: Float) -> Float:
 def _scaled_residuals(gram: Float, lights: Float) -> Float:
     """Return the mean square residual (K,) of photographs that are scaled each to fit the lights best."""
     inside = lights @ np.linalg.pinv(lights)
-    for _ in range(TURNS):
+    for _ in range(ALTERNATIONS):
         product = inside @ gram
         predicted = np.maximum((product * inside).sum(axis=1), 1e-30)
         gains = predicted / np.maximum(np.abs(np.diagonal(product)), 1e-30)
@@ -162,10 +162,10 @@ def _gains(gram: Float, basis: Float) -> Float:
 def _certain(gram: Float, lights: Float, order: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the order with those of its cycles only that make the residuals of their photographs far smaller."""
     before, after = _scaled_residuals(gram, lights), _scaled_residuals(gram, lights[order])
-    turns = (lights * lights[order]).sum(axis=1)
+    cosines = (lights * lights[order]).sum(axis=1)
     certain = np.arange(len(order))
     for cycle in _cycles(order):
-        far = turns[cycle].min() < np.cos(np.radians(CLOSE))
+        far = cosines[cycle].min() < np.cos(np.radians(CLOSE))
         if far and after[cycle].sum() < IMPROVED**2 * before[cycle].sum():
             certain[cycle] = order[cycle]
     return certain

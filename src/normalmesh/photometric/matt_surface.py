@@ -62,7 +62,7 @@ def observations(
     return values, usable
 
 
-def leave_out(usable: Bool, grey: Float, dark: int, bright: int) -> None:
+def trim(usable: Bool, grey: Float, dark: int, bright: int) -> None:
     """Take the darkest and brightest images (K, P) at each pixel out of those that count, in place.
 
     Images that do not count anyway are taken for dark ones: most are black.

@@ -24,7 +24,7 @@ from normalmesh.normals.conventions import Convention
 from normalmesh.normals.normal_map import NormalMap, checked_mask
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.photometric.lights import read_light_list, read_rows
-from normalmesh.photometric.matt_surface import COPLANAR, PhotographedSurface, fit, leave_out, observations, spread
+from normalmesh.photometric.matt_surface import COPLANAR, PhotographedSurface, fit, observations, spread, trim
 from normalmesh.photometric.photograph_names import found_files, natural_key, with_lights
 from normalmesh.photometric.photographs import Photograph, are_files, photographs
 from normalmesh.photometric.photometric_checks import doubts_about_fit, doubts_about_images, doubts_about_lights
@@ -139,7 +139,7 @@ def photometric_stereo(
         if not inside.any():
             continue
         values, usable = observations(taken, rows, inside, strength, limits)
-        leave_out(usable, values.mean(axis=2), *trimmed)
+        trim(usable, values.mean(axis=2), *trimmed)
         normals[rows][inside], albedo[rows][inside], residual[rows][inside] = fit(values, usable, directions)
     found = np.asarray(normals.any(axis=2))
     _report(int(np.count_nonzero(foreground)), int(np.count_nonzero(found)))

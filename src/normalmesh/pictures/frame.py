@@ -35,6 +35,16 @@ class Frame:
         bottom, right = min(rows[-1] + margin + 1, len(mask)), min(columns[-1] + margin + 1, mask.shape[1])
         return cls(int(left), int(top), int(right - left), int(bottom - top))
 
+    @classmethod
+    def whole(cls, shape: tuple[int, int]) -> Frame:
+        """Return the frame of a whole image of rows and columns."""
+        return cls(0, 0, shape[1], shape[0])
+
+    @property
+    def window(self) -> tuple[slice, slice]:
+        """The slices of rows and columns of the frame in an image."""
+        return slice(self.top, self.top + self.rows), slice(self.left, self.left + self.columns)
+
     @property
     def corners(self) -> Float:
         """The corners (4, 2) as u and v, in order around the frame."""

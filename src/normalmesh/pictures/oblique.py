@@ -22,8 +22,8 @@ MAX_STRETCH = 3.0
 def oblique(
     surface: Surface,
     size: tuple[int, int],
-    turn: float = -35.0,
-    tilt: float = 25.0,
+    azimuth: float = -35.0,
+    elevation: float = 25.0,
     background: tuple[int, int, int] = (255, 255, 255),
 ) -> UInt8:
     """Render a surface with smooth diffuse shading in parallel projection. Back faces are bluish.
@@ -34,7 +34,7 @@ def oblique(
         The surface to render.
     size
         Columns and rows of the image.
-    turn, tilt
+    azimuth, elevation
         Position of the viewer relative to the camera, in degrees: to the right, and up.
     background
         Colour of the background.
@@ -45,7 +45,7 @@ def oblique(
     """
     surface = with_walls(surface)
     columns, rows = 2 * size[0], 2 * size[1]
-    axes = _axes(turn, tilt)
+    axes = _axes(azimuth, elevation)
     points = _fitted(surface.vertices @ axes.T, columns, rows)
     nearness = np.full((rows, columns), -np.inf)
     seen = np.zeros((rows, columns, 3), np.float32)
@@ -59,9 +59,9 @@ def oblique(
     return reduced(image, size)
 
 
-def _axes(turn: float, tilt: float) -> Float:
+def _axes(azimuth: float, elevation: float) -> Float:
     """Return a matrix with the rows right, up and towards the viewer."""
-    a, b = np.radians(turn), np.radians(tilt)
+    a, b = np.radians(azimuth), np.radians(elevation)
     near = np.array([np.sin(a) * np.cos(b), np.sin(b), np.cos(a) * np.cos(b)])
     right = np.array([np.cos(a), 0.0, -np.sin(a)])
     return np.stack([right, np.cross(near, right), near])

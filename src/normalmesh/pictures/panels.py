@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from normalmesh.array_types import Float, Float32, UInt8
+from normalmesh.array_types import Float, Float32, Int32, UInt8
+from normalmesh.files.atomic import write_atomically
+from normalmesh.files.encoding import encode_picture
+from normalmesh.mesh.cut_mesh import edge_ends
 from normalmesh.mesh.surface import Surface
 
 #: Direction to the light: upper left, in front.
@@ -62,13 +65,10 @@ def with_edges(image: UInt8, lines: Float, cuts: Float, width: int = 1) -> UInt8
     return with_lines(image, cuts, [CUT] * len(cuts), width + 1)
 
 
-def edges(surface: Surface) -> NDArray[np.intp]:
-    """Return the vertices (E, 2) of each edge, the smaller index first."""
-    sides = np.sort(np.concatenate([surface.faces[:, [k, (k + 1) % 3]] for k in range(3)]), axis=1).astype(np.int64)
-    count = len(surface.vertices)
-    # Sorting scalar keys is much faster than np.unique of pairs.
-    keys = np.sort(sides[:, 0] * count + sides[:, 1])
-    return np.stack(np.divmod(keys[np.diff(keys, prepend=-1) > 0], count), axis=1)
+def edges(surface: Surface) -> Int32:
+    """Return the vertices (E, 2) of each edge."""
+    opposite = surface.mesh.opposite
+    return edge_ends(surface.mesh, np.flatnonzero(opposite < np.arange(len(opposite))))
 
 
 def jumps(surface: Surface) -> UInt8:
@@ -107,3 +107,8 @@ def reduced(image: UInt8, size: tuple[int, int]) -> UInt8:
     from PIL import Image as Canvas
 
     return np.asarray(Canvas.fromarray(image).resize(size, Canvas.Resampling.BOX))
+
+
+def write_picture(path: Path, image: UInt8) -> None:
+    """Write an image (H, W, 3) as PNG."""
+    write_atomically({path: encode_picture(path, image)})

@@ -71,7 +71,7 @@ def plot_density(surface: Surface, ax: Axes | None = None) -> Axes:
     from matplotlib.colors import LogNorm
     from matplotlib.ticker import LogLocator
 
-    frame = _whole(surface)
+    frame = Frame.whole(surface.shape)
     density = vertex_density(surface, frame, frame.size_within(*MAX_SIZE), frame.samples(MAX_SAMPLES).owners(surface))
     bar = _show(ax, surface, density, "vertices per 100 px", norm=LogNorm(*density_range(density)), cmap="viridis")
     bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -119,7 +119,7 @@ def plot_error(
     if depth is not None:
         return _plot_depth_error(evaluate(surface, normal_map, depth, align=align), surface, ax)
     ax = _axes(surface, ax)
-    samples = _whole(surface).samples(MAX_SAMPLES)
+    samples = Frame.whole(surface.shape).samples(MAX_SAMPLES)
     angles = angular_errors(surface, normal_map, samples, samples.owners(surface))
     known = angles[np.isfinite(angles)]
     end = float(np.quantile(known, 0.99)) if len(known) else 1.0
@@ -146,11 +146,6 @@ def plot_surface(surface: Surface) -> tuple[Axes, Axes]:
     shaded.set_axis_off()
     shaded.set_title("surface from the left")
     return shaded, plot_wireframe(surface, wires)
-
-
-def _whole(surface: Surface) -> Frame:
-    rows, columns = surface.shape
-    return Frame(0, 0, columns, rows)
 
 
 def _pyplot() -> Any:

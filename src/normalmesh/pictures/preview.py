@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image as Canvas
 
 from normalmesh.array_types import Float, Float32, Int32, UInt8
@@ -99,7 +98,7 @@ class _Panels:
         return angular_errors(measured_surface(self.surface), self.normal_map, self.samples, self.owners)
 
     @cached_property
-    def edges(self) -> NDArray[np.intp]:
+    def edges(self) -> Int32:
         return edges(self.surface)
 
     @cached_property

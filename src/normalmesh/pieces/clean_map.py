@@ -51,7 +51,7 @@ class CleanMap:
         clean = self._clean(window)
         if clean is None or self.number is None or self.components.count == 1:
             return clean
-        mask = self.components.labels(self.source, window) == self.number + 1
+        mask = self.components.labels(window) == self.number + 1
         return NormalMap.derived(clean.normals, mask, clean.camera) if mask.any() else None
 
     def mask_window(self, rows: slice, columns: slice) -> Bool:
@@ -59,7 +59,7 @@ class CleanMap:
         if self.number is None or self.components.count == 1:
             return self.source.mask_window(rows, columns)
         window = Window(rows.start, columns.start, rows.stop, columns.stop)
-        own: Bool = self.components.labels(self.source, window) == self.number + 1
+        own: Bool = self.components.labels(window) == self.number + 1
         return own
 
     def _clean(self, window: Window) -> NormalMap | None:
@@ -71,5 +71,5 @@ class CleanMap:
         inner = window.place_in(around)
         if noisy is None or not noisy.mask[inner].any():
             return None
-        smooth = without_noise(noisy, self.noise, self.components.maps(self.source, around, noisy))
+        smooth = without_noise(noisy, self.noise, self.components.maps(around, noisy))
         return smooth.window(*inner)

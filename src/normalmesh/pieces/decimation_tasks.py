@@ -6,6 +6,7 @@ of one piece that is the whole mesh.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.array_types import Bool, Float, Int
+from normalmesh.array_types import Bool, Float, Floating, Int
 from normalmesh.decimation.collapse import counting_collapser
 from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.hierarchy import PERIOD, Hierarchy, Region
@@ -23,15 +24,15 @@ from normalmesh.decimation.rounds import Decimator
 from normalmesh.decimation.start_mesh import KeptCorners
 from normalmesh.decimation.stopping import Goal
 from normalmesh.decimation.thin_parts import REACH, thin_pixels
+from normalmesh.engine.array_file import Arrays, packed, unpacked
 from normalmesh.mesh._closed_mesh import LINE, LOCKED
 from normalmesh.mesh._outline import COVERED, FIXED
-from normalmesh.mesh.closed_mesh import ClosedMesh, Outline
+from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.pieces.cost_limits import interpolated_limit
-from normalmesh.pieces.map_windows import Arrays, Window, WindowedMap, filled_window, window_around
+from normalmesh.pieces.map_windows import Window, WindowedMap, filled_window, window_around
 from normalmesh.pieces.tile_grid import COLLAR, TileGrid
 from normalmesh.pieces.whole_mesh import Piece
 
@@ -46,6 +47,8 @@ LEAST_LIMIT, MOST_LIMIT, COARSE_RUNG = 1e-5, 1e12, 1.5
 STALLED, MOST_RUNGS = 0.99, 8
 #: Share of the foreground far from seams from which on the counts of tiles are taken to be a fair sample.
 FAIR = 0.05
+#: Logarithm of the ratio up to which limits are extrapolated.
+FARTHEST = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,27 +120,47 @@ def begin_tile(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: D
         return {"counts": np.zeros(len(rungs), np.int64), "undisturbed": np.array(0)}
     done = _run(decimator, plan, [Goal(max_cost=limit) for limit in plan.limits[:-1]], last=False)
     inside = _undisturbed(grid, key)
-    mask = _inside(decimator.pixels.normal_map.mask, inside)
-    counts = np.zeros(len(rungs), np.int64)
-    if mask.any():
-        count = counting_collapser(decimator.mesh, decimator.pixels, decimator.records, plan.options.in_plane)
-        counts[:] = [count(rung, inside) for rung in rungs]
-    undisturbed = np.count_nonzero(mask)
-    return {"counts": counts, "undisturbed": np.array(undisturbed), "done": done, **_state(decimator)}
+    undisturbed = np.count_nonzero(_inside(decimator.pixels.normal_map.mask, inside))
+    counts = _counts(decimator, rungs, inside)
+    places = None if decimator.segments is None else decimator.segments.places
+    state = packed((decimator.mesh, places))
+    return {"counts": counts, "undisturbed": np.array(undisturbed), "done": done, **state}
 
 
 def finish_tile(
-    clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan, state: Mapping[str, Any]
+    clean: WindowedMap,
+    grid: TileGrid,
+    key: tuple[int, int],
+    plan: DecimationPlan,
+    state: Mapping[str, Any],
+    rungs: Float,
 ) -> Arrays:
-    """Run the last round on a tile; return its mesh, in which the vertices of collars wait."""
-    if "vertices" not in state:
-        return _no_mesh()
+    """Run the last round on a tile; return its mesh, in which the vertices of collars wait.
+
+    ``counts`` are the vertices that would be left, far from seams, if edges collapsed again up to the limits ``rungs``.
+    """
+    if "pickled" not in state:
+        return {**_no_mesh(), "counts": np.zeros(len(rungs), np.int64)}
     tile = grid.tile(key)
-    decimator = _restored(state, filled_window(clean, tile), plan)
+    mesh, places = unpacked(state)
+    segments = None if places is None else Segments(places, np.ones(len(places)))
+    decimator = Decimator(mesh, Pixels(filled_window(clean, tile), plan.regularisation), plan.options, segments)
+    decimator.is_smooth = True
+    decimator.renew_records()
     done = _run(decimator, plan, [Goal(max_cost=plan.limits[-1])], last=True)
+    counts = _counts(decimator, rungs, _undisturbed(grid, key))
     result = _result(decimator, tile, clean.shape[1], clean.mask_window(tile.rows, tile.columns))
-    result["waiting"] = grid.in_collar(result["vertices"])
-    return result | {"done": added_up([state["done"], done])}
+    result["waiting"] = grid.near_seams(result["vertices"])
+    return result | {"counts": counts, "done": added_up([state["done"], done])}
+
+
+def _counts(decimator: Decimator, rungs: Float, inside: Inside) -> Int:
+    """Return the vertices (K,) that would be left in a part of a tile for each of rising limits of cost."""
+    counts = np.zeros(len(rungs), np.int64)
+    if len(rungs) and _inside(decimator.pixels.normal_map.mask, inside).any():
+        count = counting_collapser(decimator.mesh, decimator.pixels, decimator.records, decimator.options.in_plane)
+        counts[:] = [count(rung, inside) for rung in rungs]
+    return counts
 
 
 def decimate_piece(clean: WindowedMap, piece: Piece, plan: DecimationPlan, flipped: Int, removed: int = 0) -> Arrays:
@@ -216,6 +239,18 @@ def _limit_for(samples: list[tuple[Decimator, Inside]], density: float, lowest: 
     return interpolated_limit(np.array(limits), np.array(counts), wanted)
 
 
+def interpolated_limit(limits: Floating, counts: NDArray[np.number], wanted: float) -> float:
+    """Return the limit at which about ``wanted`` vertices are left, from rising limits (K,) and their counts (K,)."""
+    if len(limits) == 1 or wanted <= 0:
+        return float(limits[-1])
+    x, y = np.log(limits), -np.log(np.maximum(counts, 0.5))
+    goal = -math.log(wanted)
+    place = int(np.clip(np.searchsorted(y, goal), 1, len(y) - 1))
+    slope = max((y[place] - y[place - 1]) / (x[place] - x[place - 1]), 1e-6)
+    step = np.clip((goal - y[place]) / slope, -FARTHEST, FARTHEST)
+    return float(np.exp(x[place] + step))
+
+
 def _run(decimator: Decimator, plan: DecimationPlan, goals: list[Goal], last: bool) -> Float:
     """Run rounds up to these goals; return what was ``done``, see :func:`added_up`."""
     expected = max(round(plan.density * np.count_nonzero(decimator.mesh.covered)), 3)
@@ -273,7 +308,7 @@ def _tile_decimator(
     closed = ClosedMesh.from_screen(mesh, tile.shape, coverage=coverage)
     lines = plan.lines_in(tile)
     KeptCorners.of(None, lines, normal_map).flag(closed)
-    collar = grid.in_collar(mesh.vertices + tile.corner) & waits
+    collar = grid.near_seams(mesh.vertices + tile.corner) & waits
     closed.flags[collar] = closed.flags[collar] & ~np.uint8(LINE) | LOCKED
     segments = Segments.of(lines) if lines else None
     decimator = Decimator(closed, Pixels(normal_map, plan.regularisation), plan.options, segments)
@@ -311,7 +346,7 @@ def _thin(clean: WindowedMap, area: Window) -> Bool:
     return thin_pixels(clean.mask_window(wide.rows, wide.columns))[area.place_in(wide)]
 
 
-def _result(decimator: Decimator, area: Window, width: int, covered: Bool) -> Arrays:
+def _result(decimator: Decimator, area: Window, width: int, covered: Bool) -> dict[str, NDArray[Any]]:
     """Return a decimated piece in the image, and the pixels, numbered in it, that are not ``covered`` as before."""
     seams, mesh = decimator.polish_lines(), decimator.mesh
     row, column = np.nonzero(mesh.covered != covered)
@@ -330,8 +365,8 @@ def _origin(mesh: ClosedMesh, before: ScreenMesh, locked: Bool) -> Int:
     """
     points = np.flatnonzero(boundary_vertices(before))
     origin = np.full(len(mesh.vertices), -1)
-    on_boundary = mesh.outline_of >= 0
-    origin[on_boundary] = points[mesh.outline_of[on_boundary]]
+    on_boundary = mesh.outline.point_of >= 0
+    origin[on_boundary] = points[mesh.outline.point_of[on_boundary]]
     inner = np.flatnonzero(~on_boundary & (mesh.flags & LOCKED > 0))
     held = np.setdiff1d(np.flatnonzero(locked), points)
     there = _places(before.vertices[held])
@@ -348,40 +383,6 @@ def _origin(mesh: ClosedMesh, before: ScreenMesh, locked: Bool) -> Int:
 def _places(points: Float) -> NDArray[np.complex128]:
     """Return points (K, 2) as complex numbers, which can be sorted and compared."""
     return np.ascontiguousarray(points, np.float64).view(np.complex128).ravel()
-
-
-def _state(decimator: Decimator) -> Arrays:
-    """Return the mesh of a decimator between two rounds, and its lines, as arrays."""
-    mesh, segments = decimator.mesh, decimator.segments
-    places = np.empty((0, 2, 2)) if segments is None else segments.places
-    return {
-        "vertices": mesh.vertices,
-        "faces": mesh.faces,
-        "real_faces": np.array(mesh.real_faces),
-        "opposite": mesh.opposite,
-        "corner_of": mesh.corner_of,
-        "flags": mesh.flags,
-        "outline_of": mesh.outline_of,
-        "points": mesh.outline.points,
-        "smooth": mesh.outline.smooth,
-        "next_point": mesh.outline.next_point,
-        "coverage": mesh.coverage,
-        "segments": places,
-    }
-
-
-def _restored(state: Mapping[str, Any], normal_map: NormalMap, plan: DecimationPlan) -> Decimator:
-    """Return the decimator of a state."""
-    names = ("vertices", "faces", "opposite", "corner_of", "flags", "outline_of", "coverage")
-    arrays = {name: np.array(state[name]) for name in names}
-    outline = Outline(*(np.array(state[name]) for name in ("points", "smooth", "next_point")))
-    mesh = ClosedMesh(real_faces=int(state["real_faces"]), outline=outline, **arrays)
-    places = np.array(state["segments"])
-    segments = Segments(places, np.ones(len(places))) if len(places) else None
-    decimator = Decimator(mesh, Pixels(normal_map, plan.regularisation), plan.options, segments)
-    decimator.is_smooth = True
-    decimator.renew_records()
-    return decimator
 
 
 def _no_mesh() -> Arrays:

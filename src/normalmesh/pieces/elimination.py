@@ -17,19 +17,18 @@ from typing import Any
 import numpy as np
 
 from normalmesh.array_types import Float
+from normalmesh.engine.array_file import Arrays
+from normalmesh.engine.runner import Run
 from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.errors import NormalMeshError
 from normalmesh.pieces.elimination_tasks import (
-    Arrays,
     condense_tile,
     expand_tile,
     merge_nodes,
     substitute_back,
     substitute_forward,
 )
-from normalmesh.pieces.map_windows import Run
-from normalmesh.pieces.merge_plan import MergeNode, plan_merges
-from normalmesh.pieces.merge_tree import MergeTree
+from normalmesh.pieces.merge_plan import MergeNode, MergeTree, plan_merges
 from normalmesh.pieces.tile_elements import Partition
 from normalmesh.solvers.gauge import Gauge
 from normalmesh.solvers.sparse_system import ROUNDING, TOLERANCE, Solution
@@ -49,18 +48,10 @@ class TiledSystem:
         Order of merging; tiles without faces are left out.
     run
         Engine. Arguments are arrays, numbers, systems of tiles and results of earlier stages, which are only handed on.
-    systems
-        The system of each tile as tasks get it, if they are to load it themselves: what ``partition`` has.
     """
 
-    def __init__(
-        self,
-        partition: Partition,
-        tree: MergeTree,
-        run: Run,
-        systems: Mapping[int, Arrays] | None = None,
-    ) -> None:
-        self._partition, self._run, self._systems = partition, run, systems or partition
+    def __init__(self, partition: Partition, tree: MergeTree, run: Run) -> None:
+        self._partition, self._run = partition, run
         labels, component = np.unique(partition.gauge.component[partition.separators], return_inverse=True)
         self._gauge = Gauge(component.astype(np.int32), partition.gauge.floating[labels])
         floating = np.where(self._gauge.floating[component], component, -1)
@@ -100,7 +91,7 @@ class TiledSystem:
         """Eliminate everything; return what each node left of the right-hand side, for back substitution."""
         first = not self._passes
         shared = {tile: border for tile, border in self._partition.borders.items() if len(border)}
-        tiles = LazyArguments(shared, lambda tile: (self._systems[tile], rights[tile], first))
+        tiles = LazyArguments(shared, lambda tile: (self._partition[tile], rights[tile], first))
         results = dict(self._staged("condense", condense_tile, tiles, work=0.01 if first else 0.0))
         if not first:
             return self._forward(self._summed(results, "right"))
@@ -139,7 +130,7 @@ class TiledSystem:
         """Solve for the interiors of all tiles, given all separators (S,)."""
         borders = self._partition.borders
         tiles = LazyArguments(
-            rights, lambda tile: (self._systems[tile], border[borders[tile]], rights[tile], max_error)
+            rights, lambda tile: (self._partition[tile], border[borders[tile]], rights[tile], max_error)
         )
         return self._staged("expand", expand_tile, tiles, work=0.01 if self._passes == 1 else 0.0)
 

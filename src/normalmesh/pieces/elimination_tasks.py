@@ -1,32 +1,25 @@
 """Tasks of the elimination by tiles: plain functions of arrays, which may run in any process.
 
-The *system* of a tile, as :class:`.Partition` makes it, and results of earlier tasks are :class:`Arrays`: dictionaries,
-or handles that load arrays when they are asked for. Dense symmetric matrices are upper triangles, row by row.
+Results of earlier tasks are dictionaries, or handles that load arrays when they are asked for. Dense symmetric matrices
+are upper triangles, row by row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_matrix, csr_matrix
 
 from normalmesh.array_types import Float, Integer
+from normalmesh.engine.array_file import Arrays
 from normalmesh.pieces.tile_elements import TileSystem
 from normalmesh.solvers.border_elimination import BorderElimination
 from normalmesh.solvers.dense_elimination import backward, eliminated, forward
 from normalmesh.solvers.gauge import Gauge
 
 
-class Arrays(Protocol):
-    """Arrays by name."""
-
-    def __getitem__(self, name: str, /) -> NDArray[Any]: ...
-
-
-def condense_tile(system: Arrays, right_side: Float | None, with_matrix: bool = True) -> dict[str, Float]:
+def condense_tile(system: TileSystem, right_side: Float | None, with_matrix: bool = True) -> dict[str, Float]:
     """Eliminate the interior of a tile.
 
     ``right_side`` (n,) replaces that of the elements, if it is given.
@@ -35,9 +28,8 @@ def condense_tile(system: Arrays, right_side: Float | None, with_matrix: bool = 
     -------
     ``right`` (b,), the right-hand side that is left for the border, and ``triangle`` (b (b + 1) / 2,), its matrix.
     """
-    loaded = _loaded(system)
-    elimination = _eliminated(loaded)
-    right = elimination.condensed(_residuals(loaded, np.zeros(loaded.size), right_side))
+    elimination = _eliminated(system)
+    right = elimination.condensed(_residuals(system, np.zeros(system.size), right_side))
     return {"right": right, "triangle": elimination.triangle()} if with_matrix else {"right": right}
 
 
@@ -83,7 +75,7 @@ def substitute_back(node: Arrays, substituted: Arrays, beyond: Float) -> dict[st
     return {"values": backward(node["panel"], substituted["forward"], beyond)}
 
 
-def expand_tile(system: Arrays, border: Float, right_side: Float | None, max_error: float) -> dict[str, Float]:
+def expand_tile(system: TileSystem, border: Float, right_side: Float | None, max_error: float) -> dict[str, Float]:
     """Solve for the interior of a tile, given its border (b,).
 
     The interior is corrected until a correction is at most ``max_error`` or they do not get smaller.
@@ -101,18 +93,17 @@ def expand_tile(system: Arrays, border: Float, right_side: Float | None, max_err
     missing : (b,)
         What the interior leaves of its residual for the border, plus the residual of the border.
     """
-    loaded = _loaded(system)
-    elimination, gauge, inside = _eliminated(loaded), _gauge(loaded), int(loaded.inside)
-    right = _residuals(loaded, np.zeros(loaded.size), right_side)
+    elimination, gauge, inside = _eliminated(system), _gauge(system), int(system.inside)
+    right = _residuals(system, np.zeros(system.size), right_side)
     x, last = elimination.expanded(right, border), np.inf
     while True:
-        residual = _residuals(loaded, x, right_side)
+        residual = _residuals(system, x, right_side)
         step = gauge.centred(elimination.expanded(residual, np.zeros(len(border))))
         error = float(np.abs(step).max(initial=0.0))
         if error <= max_error or not error < last / 2:
             break
         x, last = x + step, error
-    three = np.array([residual, right, _sizes(loaded, x)])
+    three = np.array([residual, right, _sizes(system, x)])
     return {
         "values": x[:inside],
         "error": np.array(error),
@@ -152,10 +143,6 @@ def _sizes(system: TileSystem, x: Float) -> Float:
 def _at_faces(faces: Integer, flow: Float, x: Float) -> Float:
     """Return the sum (n,) of what flows to each face."""
     return np.bincount(faces, flow, x.size).astype(np.float64, copy=False)
-
-
-def _loaded(system: Arrays) -> TileSystem:
-    return TileSystem(*(system[name] for name in TileSystem._fields))
 
 
 def _gauge(system: TileSystem) -> Gauge:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from normalmesh.array_types import Bool, Float, Int, Int32
+from normalmesh.array_types import Bool, Float, Int
+from normalmesh.engine.array_file import Arrays
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.facets.plane_surface import PlaneSurface
@@ -25,46 +26,9 @@ from normalmesh.mesh.raster import covered_pixels
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.component_maps import window_camera
 from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.map_windows import Arrays, Window, WindowedMap, filled_window, window_around
+from normalmesh.pieces.map_windows import Window, WindowedMap, filled_window, window_around
+from normalmesh.pieces.tile_faces import TileMesh
 from normalmesh.pieces.whole_mesh import Piece
-
-
-@dataclass(frozen=True, eq=False)
-class TileMesh:
-    """The faces of a tile, and those around them.
-
-    Attributes
-    ----------
-    vertices : (n, 2)
-        Positions in the image.
-    faces : (m, 3) int32
-        Faces of the tile first.
-    numbers : (m,) int64
-        The faces in the whole mesh.
-    tile : (m,) int32
-        The tile of each face.
-    on_boundary : (n,) bool
-        Vertices at the boundary of the whole mesh.
-    """
-
-    vertices: Float
-    faces: Int32
-    numbers: Int
-    tile: Int32
-    on_boundary: Bool
-
-    @property
-    def own(self) -> int:
-        """Number of faces that belong to the tile."""
-        return int(np.count_nonzero(self.tile == self.tile[0]))
-
-    def window(self, shape: tuple[int, int]) -> Window:
-        """Return the pixels around it in an image."""
-        return window_around(self.vertices, shape)
-
-    def screen(self, area: Window) -> ScreenMesh:
-        """Return the mesh relative to the corner of a window."""
-        return ScreenMesh(self.vertices - area.corner, self.faces)
 
 
 def tile_equations(clean: WindowedMap, part: TileMesh, placement: Placement | None) -> Arrays:
@@ -81,7 +45,7 @@ def tile_equations(clean: WindowedMap, part: TileMesh, placement: Placement | No
     means, own = system.means, part.own
     kept = np.flatnonzero(part.tile[system.pairs].max(axis=1) == part.tile[0])
     kept = kept[(system.pairs[kept] < own).any(axis=1)]
-    found: Arrays = {
+    found: dict[str, NDArray[Any]] = {
         "table": means.table,
         "pairs": part.numbers[system.pairs[kept]].astype(np.int32),
         "weights": system.weights[kept],
@@ -100,22 +64,6 @@ def tile_heights(clean: WindowedMap, part: TileMesh, equations: Mapping[str, Any
     camera = window_camera(clean.camera, area.left, area.top)
     means = FaceMeans(part.screen(area), camera, np.array(equations["table"]))
     return {"unknown": PlaneSurface(means).at_vertices(offsets)}
-
-
-@dataclass(frozen=True, eq=False)
-class Refinement:
-    """What is done to all pieces of a mesh.
-
-    Attributes
-    ----------
-    turns
-        Numbers of the rounds of flips and moves.
-    tidied : (C,) bool
-        Components whose bad faces are removed afterwards.
-    """
-
-    turns: range
-    tidied: Bool
 
 
 def refine_piece(clean: WindowedMap, piece: Piece, noise: Float, turns: range, tidied: Bool, added: int) -> Arrays:
@@ -194,7 +142,7 @@ def tile_coverage(clean: CleanMap, tile: Window, flipped: Int) -> Arrays:
     ``flipped`` are numbers of pixels in the image.
     """
     row, column = np.divmod(flipped, clean.shape[1])
-    labels = clean.components.labels(clean.source, tile)[row - tile.top, column - tile.left]
+    labels = clean.components.labels(tile)[row - tile.top, column - tile.left]
     return {"components": labels[labels > 0] - 1, "spilled": np.array(np.count_nonzero(labels == 0))}
 
 
@@ -202,5 +150,5 @@ def components_at(clean: CleanMap, tile: Window, points: Float) -> Arrays:
     """Return the ``components`` (K,) of the mask at points (K, 2) of a tile, −1 outside of it."""
     column, row = np.floor(points).astype(np.int64).T
     row, column = np.clip(row, tile.top, tile.bottom - 1), np.clip(column, tile.left, tile.right - 1)
-    labels = clean.components.labels(clean.source, tile)
+    labels = clean.components.labels(tile)
     return {"components": labels[row - tile.top, column - tile.left] - 1}

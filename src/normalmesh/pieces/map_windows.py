@@ -1,20 +1,15 @@
-"""Windows of an image, the tiles that divide it, and what hands out their pixels and does their work."""
+"""Windows of an image, the tiles that divide it, and what hands out their pixels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from normalmesh.array_types import Bool, Float, Int
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
-
-#: What a task returns: arrays by name.
-Arrays = dict[str, NDArray[Any]]
 
 
 class WindowedMap(Protocol):
@@ -37,39 +32,6 @@ class WindowedMap(Protocol):
     def mask_window(self, rows: slice, columns: slice) -> Bool:
         """Return the mask of a window."""
         ...
-
-
-class Run(Protocol):
-    """Does the tasks of a stage, as :meth:`.Runner.run`.
-
-    Names of stages differ. ``work`` is the share of the time of a reconstruction that the stage usually takes.
-    """
-
-    def __call__(
-        self,
-        stage: str,
-        function: Callable[..., Arrays],
-        arguments: Mapping[Any, tuple[Any, ...]],
-        *,
-        work: float = 0.0,
-    ) -> Mapping[Any, Mapping[str, NDArray[Any]]]:
-        """Call a function with all arguments; return the results by the same keys."""
-        ...
-
-
-def renamed(run: Run, prefix: str) -> Run:
-    """Return what does tasks in stages whose names begin with a prefix."""
-
-    def renamed_run(
-        stage: str,
-        function: Callable[..., Arrays],
-        arguments: Mapping[Any, tuple[Any, ...]],
-        *,
-        work: float = 0.0,
-    ) -> Mapping[Any, Mapping[str, NDArray[Any]]]:
-        return run(f"{prefix}-{stage}", function, arguments, work=work)
-
-    return renamed_run
 
 
 @dataclass(frozen=True)

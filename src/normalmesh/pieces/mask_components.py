@@ -10,35 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.array_types import Int, Int32
+from normalmesh.engine.array_file import Arrays
+from normalmesh.engine.runner import Run
 from normalmesh.integration.pixel_jumps import parts_between
 from normalmesh.mesh.components import components
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.normals.component_maps import ALIGNED, ComponentMap, labelled_maps
 from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.pieces.map_windows import Arrays, Run, Window, WindowedMap, tiles_of
-
-#: Distance (px) by which a window is enlarged, the first time, if it does not show what its pixels belong to.
-GROWTH = 64
-
-
-@dataclass(frozen=True, eq=False)
-class TileLabels:
-    """What is known of the labels of a tile with several components.
-
-    Attributes
-    ----------
-    firsts : (L, 2) int64
-        Row and column of the first pixel of each label.
-    north, south, west, east : int32
-        Labels along the sides of the tile.
-    """
-
-    firsts: Int
-    north: Int32
-    south: Int32
-    west: Int32
-    east: Int32
+from normalmesh.pieces.map_windows import Window, WindowedMap, tiles_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,22 +33,19 @@ class MaskComponents:
         The tiles in which they were found.
     numbers : dict of (L,) int32
         Components of the labels of each tile.
-    known : dict of TileLabels
-        Labels of those tiles that have several components.
+    runs : dict
+        Runs of pixels in a row with the same label, of each tile, as :func:`label_tile` returns them.
     areas : (C,) int64
         Numbers of pixels.
     rectangles : (C, 4) int64
         Top, left, bottom and right: the first row and column, and those beyond the last.
-    sides : (S, 2, 2) int64
-        Pixel sides of lines, as their two ends u, v.
     """
 
     tiles: dict[str, Window]
     numbers: dict[str, Int32]
-    known: dict[str, TileLabels]
+    runs: Mapping[str, Mapping[str, NDArray[Any]]]
     areas: Int
     rectangles: Int
-    sides: Int
 
     @property
     def count(self) -> int:
@@ -86,23 +63,21 @@ class MaskComponents:
         top, left, bottom, right = self.rectangles[number].tolist()
         return Window(top, left, bottom, right)
 
-    def labels(self, normal_map: WindowedMap, window: Window) -> Int32:
+    def labels(self, window: Window) -> Int32:
         """Return the components (h, w) of the pixels of a window, from 1 on; 0 outside the mask."""
         labels = np.zeros(window.shape, np.int32)
         for key, tile in self.tiles.items():
             part = window.within(tile)
-            if part.pixels:
-                labels[part.place_in(window)] = self._labels_in(key, normal_map, part)
+            if part.pixels and len(self.numbers[key]):
+                labels[part.place_in(window)] = self._labels_in(key, part)
         return labels
 
-    def maps(
-        self, normal_map: WindowedMap, window: Window, pixels: NormalMap, chosen: Sequence[int] | None = None
-    ) -> Iterator[ComponentMap]:
+    def maps(self, window: Window, pixels: NormalMap, chosen: Sequence[int] | None = None) -> Iterator[ComponentMap]:
         """Yield all or the chosen components in a window, with places relative to it; ``pixels`` are its pixels."""
         if self.count == 1:
             yield ComponentMap(0, pixels, 0, 0)
             return
-        labels = self.labels(normal_map, window)
+        labels = self.labels(window)
         if chosen is None:
             there = [self.numbers[key] for key, tile in self.tiles.items() if window.within(tile).pixels]
             chosen = np.unique(np.concatenate(there)).tolist()
@@ -110,41 +85,18 @@ class MaskComponents:
         number[np.array(chosen, np.int64) + 1] = np.arange(1, len(chosen) + 1)
         yield from labelled_maps(pixels, number[labels], chosen)
 
-    def _labels_in(self, key: str, normal_map: WindowedMap, part: Window) -> Int32:
-        """Return the components (h, w) in a part of a tile."""
-        numbers = self.numbers[key]
-        if len(numbers) == 0:
-            return np.zeros(part.shape, np.int32)
-        if key not in self.known:
-            return np.where(normal_map.mask_window(part.rows, part.columns), numbers[0] + 1, 0).astype(np.int32)
-        window, growth = part, GROWTH
-        while True:
-            found, count = window_parts(normal_map, window, self.sides)
-            component = self._components_of(found, count, key, window)
-            own = found[part.place_in(window)]
-            if (component[own] > 0)[own > 0].all():
-                return component[own]
-            window, growth = window.grown(growth, self.tiles[key]), 2 * growth
-
-    def _components_of(self, found: Int32, count: int, key: str, window: Window) -> Int32:
-        """Return the components (count + 1,), from 1 on, of the labels found in a window of a tile; 0 if unknown."""
-        tile, known, numbers = self.tiles[key], self.known[key], np.append(np.int32(0), self.numbers[key] + 1)
-        if window == tile:
-            return numbers
-        component = np.zeros(count + 1, np.int32)
-        rows, columns = window.place_in(tile)
-        for there, line, labels in (
-            (window.top == tile.top, found[0], known.north[columns]),
-            (window.bottom == tile.bottom, found[-1], known.south[columns]),
-            (window.left == tile.left, found[:, 0], known.west[rows]),
-            (window.right == tile.right, found[:, -1], known.east[rows]),
-        ):
-            if there:
-                component[line] = numbers[labels]
-        row, column = (known.firsts - [window.top, window.left]).T
-        inside = (row >= 0) & (row < found.shape[0]) & (column >= 0) & (column < found.shape[1])
-        component[found[row[inside], column[inside]]] = numbers[1:][inside]
-        return component
+    def _labels_in(self, key: str, part: Window) -> Int32:
+        """Return the components (h, w) in a part of a tile, from its runs."""
+        runs, (rows, columns) = self.runs[key], part.place_in(self.tiles[key])
+        chosen = slice(*np.searchsorted(runs["row"], [rows.start, rows.stop]))
+        left, right = (np.clip(runs[name][chosen], columns.start, columns.stop) for name in ("left", "right"))
+        there = left < right
+        row, number = runs["row"][chosen][there] - rows.start, self.numbers[key][runs["label"][chosen][there]] + 1
+        # Each run begins with a step up from 0 and ends with one down.
+        steps = np.zeros((part.shape[0], part.shape[1] + 1), np.int32)
+        steps[row, left[there] - columns.start] += number
+        steps[row, right[there] - columns.start] -= number
+        return np.cumsum(steps, axis=1, out=steps)[:, :-1]
 
 
 def find_components(
@@ -171,23 +123,24 @@ def find_components(
     number[np.argsort(start)] = np.arange(count)
     of_label = number[joined]
     numbers = {key: of_label[first[key] : first[key] + n] for key, n in zip(tiles, counts, strict=True)}
-    several = {key for key, own in numbers.items() if len(np.unique(own)) > 1}
-    known = {key: TileLabels(*(found[key][n] for n in TileLabels.__annotations__)) for key in several}
     total, around = np.zeros(count, np.int64), np.empty((count, 4), np.int64)
     np.add.at(total, of_label, areas)
     around[:, :2], around[:, 2:] = np.iinfo(np.int64).max, 0
     np.minimum.at(around[:, :2], of_label, rectangles[:, :2])
     np.maximum.at(around[:, 2:], of_label, rectangles[:, 2:])
-    return MaskComponents(tiles, numbers, known, total, around, cut)
+    return MaskComponents(tiles, numbers, found, total, around)
 
 
 def label_tile(normal_map: WindowedMap, tile: Window, sides: Int) -> Arrays:
     """Label the pixels of a tile that sides (S, 2, 2) do not separate.
 
-    Return the ``areas``, ``rectangles`` and ``firsts`` of the labels, as in :class:`MaskComponents`, and the labels
-    along the sides of the tile.
+    Returns
+    -------
+    ``areas`` and ``rectangles`` of the labels, as in :class:`MaskComponents`; ``firsts`` (L, 2), row and column of the
+    first pixel of each; ``row``, ``left``, ``right`` and ``label``, from 0 on, of each run of pixels with the same
+    label, row by row, relative to the tile; and the labels along its sides, from 1 on.
     """
-    labels, count = window_parts(normal_map, tile, sides)
+    labels, count = _parts(normal_map, tile, sides)
     around = np.pad(labels, ((0, 0), (1, 1)))
     begins = (labels > 0) & (around[:, :-2] != labels)
     ends = (labels > 0) & (around[:, 2:] != labels)
@@ -207,6 +160,10 @@ def label_tile(normal_map: WindowedMap, tile: Window, sides: Int) -> Arrays:
         "areas": np.bincount(run, right - left, count).astype(np.int64),
         "rectangles": rectangles + np.tile(corner, 2),
         "firsts": firsts + corner,
+        "row": row.astype(np.int32),
+        "left": left.astype(np.int32),
+        "right": right.astype(np.int32),
+        "label": run,
         "north": labels[0].copy(),
         "south": labels[-1].copy(),
         "west": labels[:, 0].copy(),
@@ -214,7 +171,7 @@ def label_tile(normal_map: WindowedMap, tile: Window, sides: Int) -> Arrays:
     }
 
 
-def window_parts(normal_map: WindowedMap, window: Window, sides: Int) -> tuple[Int32, int]:
+def _parts(normal_map: WindowedMap, window: Window, sides: Int) -> tuple[Int32, int]:
     """Return labels (h, w), from 1 on, of the pixels of a window that sides do not separate in it; their number."""
     mask = normal_map.mask_window(window.rows, window.columns)
     if not mask.any():

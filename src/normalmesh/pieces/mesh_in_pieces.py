@@ -1,32 +1,53 @@
-"""MeshInPieces: a mesh that is solved and refined piece by piece, with all that its surface is made of."""
+"""MeshInPieces: a mesh that is solved and refined piece by piece, with all that its surface is made of.
+
+There is one exact solve of all tiles, then refinement of tiles, strips and crossings, in turns.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from normalmesh.array_types import Bool, Float, Int32
+from normalmesh.array_types import Bool, Float, Int, Int32
 from normalmesh.decimation.rounds import RESERVE, needs_of_shape
-from normalmesh.engine.runner import Runner
+from normalmesh.engine.array_file import Arrays
+from normalmesh.engine.runner import Run, Runner
 from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.integration.height_noise import height_noise_of, noise_of_faces, noises_of_parts
+from normalmesh.integration.mesh_solver import MAX_ERROR, STIFF, steep_share
+from normalmesh.integration.prior_correction import corrected
 from normalmesh.integration.refinement_rounds import MIN_CHANGE
-from normalmesh.integration.uncertainty import with_rounding
 from normalmesh.mesh.coverage import Coverage
-from normalmesh.mesh.jumps import Jumps
+from normalmesh.mesh.jumps import Jumps, Placement
 from normalmesh.mesh.origin import Decimation, HeightNoise, Round
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Camera
-from normalmesh.normals.noise import Noise
-from normalmesh.pieces.integration_tasks import Refinement, tile_coverage, tile_variances
-from normalmesh.pieces.map_windows import Run
-from normalmesh.pieces.tile_faces import TileFaces
-from normalmesh.pieces.tiled_integration import PieceSolver, part_of
-from normalmesh.pieces.whole_mesh import WholeMesh
+from normalmesh.pieces.clean_map import CleanMap
+from normalmesh.pieces.elimination import TiledSystem
+from normalmesh.pieces.integration_tasks import (
+    detached_edges,
+    refine_piece,
+    tile_coverage,
+    tile_equations,
+    tile_heights,
+    tile_variances,
+)
+from normalmesh.pieces.merge_plan import MergeTree
+from normalmesh.pieces.tile_elements import Elements, Partition
+from normalmesh.pieces.tile_faces import TileFaces, TileMesh
+from normalmesh.pieces.tile_grid import TileGrid, by_tile
+from normalmesh.pieces.tiled_equations import TiledEquations
+from normalmesh.pieces.tiled_prior import TiledPrior
+from normalmesh.pieces.whole_mesh import Piece, WholeMesh, shares
+
+#: The stages in which pieces are refined: each vertex is free in one of them.
+ZONES = ("tiles", "strips", "crossings", "crossings-2")
+#: Results of :func:`.tile_equations` that are the edges of a system.
+_EDGES = ("pairs", "weights", "steps")
 
 
 @dataclass(frozen=True)
@@ -49,20 +70,24 @@ class Report:
 
 
 class MeshInPieces:
-    """A mesh in pieces; see :class:`.RefinedMesh` and :class:`.LiftedMesh`.
+    """A mesh in pieces, which is solved when it is made; see :class:`.RefinedMesh` and :class:`.LiftedMesh`.
 
     Parameters
     ----------
     mesh
         The mesh, cut where the depth jumps.
-    solver
-    runner
+    clean
+    grid
+        The tiles in which equations are assembled and solved.
     noises
-        (C, 2) degrees and correlation of the noise of each component.
-    rounding
-        Noise of heights by rounding.
+        (C, 2) degrees and correlation of the noise of each component of the mesh.
+    height_noises
+        (C, 2) the same with what rounding adds to heights.
     jumps
+    prior
+        Depths to respect, or None.
     report
+    runner
     """
 
     repeats = None
@@ -70,16 +95,18 @@ class MeshInPieces:
     def __init__(
         self,
         mesh: WholeMesh,
-        solver: PieceSolver,
-        runner: Runner,
+        clean: CleanMap,
+        grid: TileGrid,
         noises: Float,
-        rounding: Noise,
+        height_noises: Float,
         jumps: Jumps,
+        prior: TiledPrior | None,
         report: Report,
+        runner: Runner,
     ) -> None:
-        self.pieces, self._runner, self._noises, self._rounding = solver, runner, noises, rounding
-        self.jumps, self._report = jumps, report
-        self.mesh = mesh
+        self.mesh, self.jumps, self.prior = mesh, jumps, prior
+        self._clean, self._grid, self._noises, self._height_noises = clean, grid, noises, height_noises
+        self._report, self._runner = report, runner
         mesh.moving = np.ones_like(mesh.torn)
         self._target = max(report.target or 0, report.vertices)
         self._run: Run = runner.run
@@ -117,17 +144,17 @@ class MeshInPieces:
     @property
     def is_placed(self) -> bool:
         """Whether jumps place the parts of the surface."""
-        return self.pieces.placement is not None
+        return self.jumps.placement is not None
 
     @property
     def image(self) -> tuple[Camera, tuple[int, int]]:
         """Camera, rows and columns of the map."""
-        return self.pieces.clean.camera, self.pieces.clean.shape
+        return self._clean.camera, self._clean.shape
 
     @property
     def levels(self) -> Float | None:
         """What has to be added to the unknown of each component (C,) that a prior fixes; None without a prior."""
-        return self.mesh.levels if self.pieces.prior is not None else None
+        return self.mesh.levels if self.prior is not None else None
 
     @property
     def solver(self) -> WholeMesh:
@@ -138,9 +165,10 @@ class MeshInPieces:
         """Change the mesh, and solve it, unless the result has been kept."""
 
         def make() -> WholeMesh:
-            self._run = self._runner.under(f"{name}-").run
+            runner = self._runner.under(f"{name}-")
+            self._run = runner.run
             change()
-            self.pieces.solve(self.mesh, self._run)
+            self._solve(runner)
             return self.mesh
 
         self.mesh = self._runner.kept(name, make)
@@ -148,14 +176,21 @@ class MeshInPieces:
     def refine_in_turn(self, turns: range) -> None:
         """Run some rounds on the components that move; bad faces of those that are cut are removed afterwards."""
         mesh, tidied = self.mesh, self.torn if self.is_placed else np.zeros_like(self.torn)
-        changes = self.pieces.refine(mesh, Refinement(turns, tidied & self.moving), self._run)
+        changes = self._refine(turns, tidied & self.moving)
         mesh.rounds = np.concatenate([mesh.rounds, changes.sum(axis=2)])
         have = np.bincount(mesh.component, minlength=len(mesh.moving))
         mesh.moving = mesh.moving & (changes.sum(axis=1) >= MIN_CHANGE * have).all(axis=0)
 
     def detach_bad_faces(self) -> None:
         """Cut bad faces off from what the placement holds apart from them, and make up for vertices that are lost."""
-        self.pieces.detach(self.mesh, self._run)
+        mesh, faces = self.mesh, TileFaces.of(self.screen(), self._grid)
+
+        def arguments(tile: int) -> tuple[Any, ...]:
+            part = faces.part(tile)
+            return self._clean, part, mesh.unknown[faces.vertices(tile)], self._placement_at(part)
+
+        found = self._run("detach", detached_edges, LazyArguments(faces.tiles, arguments))
+        mesh.cut_again(np.concatenate([faces.vertices(tile)[found[tile]["edges"]] for tile in faces.tiles]))
         self._fill_up(np.zeros_like(self.torn), self._target - math.ceil(RESERVE * self._target))
 
     def finish(self, tidies: bool) -> None:
@@ -167,7 +202,87 @@ class MeshInPieces:
         """Remove bad faces of some components, and add vertices."""
         if tidied.any() or len(self.mesh.vertices) < target:
             self.moving = np.ones_like(self.torn)
-            self.pieces.refine(self.mesh, Refinement(range(0), tidied), self._run, target)
+            self._refine(range(0), tidied, target)
+
+    def _solve(self, runner: Runner) -> None:
+        """Solve for the unknown of the mesh, and estimate its error.
+
+        Components that a prior fixes are relative to the levels of the mesh.
+        """
+        mesh, run, faces = self.mesh, runner.run, TileFaces.of(self.screen(), self._grid)
+
+        def arguments(tile: int) -> tuple[Any, ...]:
+            part = faces.part(tile)
+            return self._clean, part, self._placement_at(part)
+
+        equations = run("means", tile_equations, LazyArguments(faces.tiles, arguments), work=0.04)
+        centroids, held, values = faces.gathered(equations, "centroids", "held", "values")
+        pairs, weights, steps = (np.concatenate([equations[t][name] for t in faces.tiles]) for name in _EDGES)
+        edges = Elements.of_edges(pairs, weights, steps, len(faces.tile))
+        tree, scale = MergeTree.of(*self._grid.counts), self._clean.camera.pixel_length
+        elements = edges if held is None else edges.holding(held, values)
+        solution = TiledSystem(Partition(elements, faces.tile, centroids), tree, run).solve(max_error=MAX_ERROR * scale)
+        offsets, error = solution.x, solution.error
+        if self.prior is not None:
+            terms = self.prior.terms(faces, equations, offsets, run)
+            connected = faces.mesh.components[mesh.faces[:, 0]]
+            normals = TiledEquations(edges, connected, faces.tile, centroids, tree, runner.under("prior-").run)
+            component = mesh.component[mesh.faces[:, 0]]
+            found = corrected(offsets, normals, terms, component, self.is_placed, MAX_ERROR * scale)
+            mesh.levels, offsets, error = found.levels, found.x, max(error, found.error)
+        mesh.unknown, mesh.error = self._heights(faces, equations, offsets, run), np.array(error / scale)
+        if self.prior is not None and self.prior.largest_weight > STIFF:
+            plain = self._heights(faces, equations, solution.x, runner.under("plain-").run)
+            mesh.bent = np.array(steep_share(faces.mesh, (mesh.unknown - plain) / scale, component))
+
+    def _heights(self, faces: TileFaces, equations: Mapping[int, Arrays], offsets: Float, run: Run) -> Float:
+        """Return the unknown (N,) of the vertices of the mesh from the offsets (M,) of its faces."""
+
+        def arguments(tile: int) -> tuple[Any, ...]:
+            return self._clean, faces.part(tile), equations[tile], offsets[faces.with_rings(tile)]
+
+        found = run("heights", tile_heights, LazyArguments(faces.tiles, arguments))
+        unknown = np.empty(len(self.mesh.vertices))
+        for tile in faces.tiles:
+            vertices = faces.vertices(tile)
+            own = faces.owner[vertices] == tile
+            unknown[vertices[own]] = found[tile]["unknown"][own]
+        return unknown
+
+    def _placement_at(self, part: TileMesh) -> Placement | None:
+        """Return the placement of the faces of a part, relative to the corner of its window."""
+        if self.jumps.placement is None:
+            return None
+        area = part.window(self._clean.shape)
+        return self.jumps.placement.window(area.rows, area.columns)
+
+    def _refine(self, turns: range, tidied: Bool, target: int | None = None) -> Int:
+        """Refine the vertices of moving components once, tile by tile, then along seams, then at crossings.
+
+        Bad faces of the ``tidied`` components (C,) are removed afterwards. With a target, vertices are added in the
+        tiles to reach it. Return the flips and moves (R, 2, C) of each round.
+        """
+        mesh = self.mesh
+        mesh.waiting = ~mesh.fixed & mesh.moving[mesh.component]
+        changes = np.zeros((len(turns), 2, len(mesh.moving)), np.int64)
+        for stage in ZONES:
+            pieces, components = dict(mesh.pieces(_zones(mesh, self._grid, stage))), {}
+            for key, piece in pieces.items():
+                components[key], local = np.unique(piece.component, return_inverse=True)
+                pieces[key] = replace(piece, component=local.astype(np.int32))
+            added = shares(pieces, target - len(mesh.vertices)) if stage == "tiles" and target else {}
+            arguments = {
+                key: (self._clean, piece, self._noises[own, 0], turns, tidied[own], added.get(key, 0))
+                for (key, piece), own in zip(pieces.items(), components.values(), strict=True)
+            }
+            results: list[tuple[Piece, Arrays]] = []
+            share = 0.12 if stage == "tiles" else 0.0
+            for key, found in self._run(stage, refine_piece, arguments, work=share).items():
+                own = components[key]
+                results.append((pieces[key], {**found, "component": own[found["component"]].astype(np.int32)}))
+                changes[..., own] += found["changes"]
+            mesh.replace(results)
+        return changes
 
     def screen(self) -> ScreenMesh:
         """Return the mesh on the screen."""
@@ -175,20 +290,17 @@ class MeshInPieces:
 
     def fixed_faces(self, mesh: ScreenMesh) -> Int32 | None:
         """Return the faces (K,) of the mesh that a prior fixes; None without a prior."""
-        prior = self.pieces.prior
-        if prior is None:
+        if self.prior is None:
             return None
-        return prior.on_faces(mesh, self._runner.under("fixed-").run).touched.astype(np.int32)
+        return self.prior.on_faces(mesh, self._runner.under("fixed-").run).touched.astype(np.int32)
 
     def coverage(self, mesh: ScreenMesh) -> Coverage:
         """Return how the mesh agrees with the foreground."""
-        clean, grid = self.pieces.clean, self.pieces.grid
+        clean, flipped = self._clean, self.mesh.flipped
         areas, foreground = clean.components.areas, int(clean.components.areas.sum())
-        row, column = np.divmod(self.mesh.flipped, clean.shape[1])
-        tile = grid.tile_of(np.stack([column, row], axis=1).astype(np.float64))
-        keys = list(grid.tile_keys())
-        own = {int(each): self.mesh.flipped[tile == each] for each in np.unique(tile)}
-        arguments = {key: (clean, grid.tile(keys[key]), flipped) for key, flipped in own.items()}
+        row, column = np.divmod(flipped, clean.shape[1])
+        own = by_tile(self._grid.tile_of(np.stack([column, row], axis=1).astype(np.float64)))
+        arguments = {key: (clean, self._grid.tile(key), flipped[chosen]) for key, chosen in own.items()}
         found = self._runner.run("coverage", tile_coverage, arguments)
         uncovered = np.zeros(len(areas), np.int64)
         for each in found.values():
@@ -198,16 +310,15 @@ class MeshInPieces:
 
     def height_noise(self, mesh: ScreenMesh, unknown: Float) -> HeightNoise:
         """Return what the uncertainty of heights depends on."""
-        solver = self.pieces
-        noises = noises_of_parts(mesh, self.component, with_rounding(self._noises, self._rounding))
-        of_face, faces = noise_of_faces(mesh, noises), TileFaces.of(mesh, solver.grid)
+        noises = noises_of_parts(mesh, self.component, self._height_noises)
+        of_face, faces = noise_of_faces(mesh, noises), TileFaces.of(mesh, self._grid)
 
         def arguments(tile: int) -> tuple[Any, ...]:
-            own = faces.own(tile)
-            return solver.clean.source, part_of(mesh, faces, own), unknown[np.unique(mesh.faces[own])], of_face[own]
+            values = unknown[faces.vertices(tile, rings=False)]
+            return self._clean.source, faces.part(tile, rings=False), values, of_face[faces.own(tile)]
 
         found = self._runner.run("deviations", tile_variances, LazyArguments(faces.tiles, arguments))
-        held = None if solver.prior is None else solver.prior.held(mesh, self._runner.under("held-").run)
+        held = None if self.prior is None else self.prior.held(mesh, self._runner.under("held-").run)
         return height_noise_of(mesh, noises, tuple(faces.gathered(found, "whole", "curved")), "facets", held)
 
     def seconds(self) -> tuple[dict[str, float], dict[str, float]]:
@@ -238,3 +349,19 @@ class MeshInPieces:
             return ["the foreground has no use for more"]
         reasons = ["lines along which depth jumps are kept"] if self.jumps.lines else needs_of_shape(self.screen())
         return [*reasons, "tiles keep vertices along their seams: larger tiles come closer"]
+
+
+def _zones(mesh: WholeMesh, grid: TileGrid, stage: str) -> Int32:
+    """Return the zone (N,) of each vertex that is free in a stage, −1 for others."""
+    zone = np.full(len(mesh.vertices), -1, np.int32)
+    waiting = np.flatnonzero(mesh.waiting)
+    points = mesh.vertices[waiting]
+    if stage == "tiles":
+        zone[waiting] = np.where(grid.near_seams(points), -1, grid.tile_of(points))
+    elif stage == "strips":
+        zone[waiting] = grid.strip_of(points)
+    else:
+        zone[waiting] = grid.crossing_of(points)
+        if stage == "crossings":
+            zone[(zone >= 0) & ~grid.is_even(zone)] = -1
+    return zone

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.array_types import Bool, Float, Int32
+from normalmesh.engine.array_file import Arrays
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.plane_surface import PlaneSurface
 from normalmesh.integration.prior import nearest_pixels
@@ -19,9 +20,9 @@ from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.component_maps import window_camera
 from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.integration_tasks import TileMesh
-from normalmesh.pieces.map_windows import Arrays, Window, window_around
+from normalmesh.pieces.map_windows import Window, window_around
 from normalmesh.pieces.mask_components import MaskComponents
+from normalmesh.pieces.tile_faces import TileMesh
 
 #: Distance (px) around a tile in which the pixels nearest to its points lie.
 AROUND = 4
@@ -81,13 +82,13 @@ def point_labels(clean: CleanMap, tile: Window, screen: Float) -> Arrays:
     """Return the ``labels`` (K,) of the pixels on or next to which points (K, 2) lie, 0 for points off the mask."""
     area = tile.grown(AROUND, Window.whole(clean.shape))
     pixels = nearest_pixels(screen - area.corner, clean.mask_window(area.rows, area.columns))
-    labels = clean.components.labels(clean.source, area).ravel()
+    labels = clean.components.labels(area).ravel()
     return {"labels": np.where(pixels >= 0, labels[pixels], 0)}
 
 
 def label_pairs(clean: CleanMap, parts: MaskComponents, tile: Window) -> Arrays:
     """Return all ``pairs`` (P, 2) of the labels of a component of the mask and of a part of it, in a tile."""
-    both = [each.labels(clean.source, tile).ravel() for each in (clean.components, parts)]
+    both = [each.labels(tile).ravel() for each in (clean.components, parts)]
     pairs = np.unique(np.stack(both, axis=1), axis=0)
     return {"pairs": pairs[pairs[:, 1] > 0]}
 
@@ -167,7 +168,7 @@ def _own_pixels(clean: CleanMap, area: Window, mesh: ScreenMesh, own: int, pixel
 
 def _known_pixels(clean: CleanMap, area: Window, depths: NDArray[Any]) -> tuple[Float, Float, Int32]:
     """Return centres (K, 2), depths and labels (K,) of the pixels of a window whose depth is known."""
-    labels = clean.components.labels(clean.source, area)
+    labels = clean.components.labels(area)
     row, column = np.nonzero(np.isfinite(depths) & (labels > 0))
     screen: Float = np.stack([column + 0.5, row + 0.5], axis=1) + area.corner
     return screen, depths[row, column].astype(np.float64), labels[row, column]

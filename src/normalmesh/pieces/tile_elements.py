@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from normalmesh.array_types import Float, Int32, Integer
 from normalmesh.mesh.components import components
 from normalmesh.solvers.gauge import Gauge
-
-Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +122,8 @@ class TileSystem(NamedTuple):
         return csr_matrix(numbers, shape=(len(self.row_weights), self.size))
 
 
-class Partition(Mapping[int, Arrays]):
-    """The systems of all tiles that have faces, each as the arrays of a :class:`TileSystem`, by name.
+class Partition(Mapping[int, TileSystem]):
+    """The systems of all tiles that have faces.
 
     Systems are made when they are asked for, and not kept.
 
@@ -193,7 +190,7 @@ class Partition(Mapping[int, Arrays]):
         faces = self.faces(tile)
         return np.where(self._tile[faces] == tile, values[faces], 0.0)
 
-    def __getitem__(self, tile: int) -> Arrays:
+    def __getitem__(self, tile: int) -> TileSystem:
         elements, faces = self._elements, self.faces(tile)
         edges, rows = self._edges[tile], self._rows[tile]
         self._place[faces] = np.arange(len(faces))
@@ -212,7 +209,7 @@ class Partition(Mapping[int, Arrays]):
             row_weights=elements.row_weights[rows],
             row_values=elements.row_values[rows],
             afloat=np.where(self._afloat[component], component, -1),
-        )._asdict()
+        )
 
     def _border(self, tile: int) -> Integer:
         """Return the border faces of a tile, ascending."""

@@ -8,13 +8,52 @@ from typing import Any
 
 import numpy as np
 
-from normalmesh.array_types import Bool, Int, Int32
+from normalmesh.array_types import Bool, Float, Int, Int32
 from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.pieces.map_windows import Window, window_around
 from normalmesh.pieces.tile_grid import TileGrid
 
 #: Rings of faces around those of a tile: the value at a vertex depends on the faces at all of its neighbours.
 RINGS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class TileMesh:
+    """The faces of a tile, and those around them.
+
+    Attributes
+    ----------
+    vertices : (n, 2)
+        Positions in the image.
+    faces : (m, 3) int32
+        Faces of the tile first.
+    numbers : (m,) int64
+        The faces in the whole mesh.
+    tile : (m,) int32
+        The tile of each face.
+    on_boundary : (n,) bool
+        Vertices at the boundary of the whole mesh.
+    """
+
+    vertices: Float
+    faces: Int32
+    numbers: Int
+    tile: Int32
+    on_boundary: Bool
+
+    @property
+    def own(self) -> int:
+        """Number of faces that belong to the tile."""
+        return int(np.count_nonzero(self.tile == self.tile[0]))
+
+    def window(self, shape: tuple[int, int]) -> Window:
+        """Return the pixels around it in an image."""
+        return window_around(self.vertices, shape)
+
+    def screen(self, area: Window) -> ScreenMesh:
+        """Return the mesh relative to the corner of a window."""
+        return ScreenMesh(self.vertices - area.corner, self.faces)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +121,17 @@ class TileFaces:
             for tile, part in parts.items():
                 whole[self.own(tile)] = part
             yield whole
+
+    def part(self, tile: int, rings: bool = True) -> TileMesh:
+        """Return the faces of a tile, with or without the rings around them."""
+        numbers = self.with_rings(tile) if rings else self.own(tile)
+        vertices, local = np.unique(self.mesh.faces[numbers], return_inverse=True)
+        faces = local.reshape(-1, 3).astype(np.int32)
+        return TileMesh(self.mesh.vertices[vertices], faces, numbers, self.tile[numbers], self.on_boundary[vertices])
+
+    def vertices(self, tile: int, rings: bool = True) -> Int32:
+        """Return the vertices of :meth:`part` in the whole mesh."""
+        return np.unique(self.mesh.faces[self.with_rings(tile) if rings else self.own(tile)])
 
     def own(self, tile: int) -> Int:
         """Return the faces of a tile."""

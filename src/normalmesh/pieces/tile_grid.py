@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from normalmesh.arguments import checked_int
-from normalmesh.array_types import Bool, Float, Int32
+from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.decimation.hierarchy import PERIOD
-from normalmesh.pieces.map_windows import Window
+from normalmesh.engine.array_file import Arrays
+from normalmesh.engine.runner import Run
+from normalmesh.pieces.map_windows import Window, WindowedMap
 
 #: Distance (px) from a seam up to which vertices wait until both tiles beside it are done.
 COLLAR = 16
@@ -50,8 +52,10 @@ class TileGrid:
         rows, columns = self.counts
         yield from ((row, column) for row in range(rows) for column in range(columns))
 
-    def tile(self, key: tuple[int, int]) -> Window:
-        """Return the pixels of a tile."""
+    def tile(self, key: tuple[int, int] | int) -> Window:
+        """Return the pixels of a tile, given by row and column, or by its number."""
+        if isinstance(key, int):
+            key = divmod(key, self.counts[1])
         top, left = self.area.top + key[0] * self.side, self.area.left + key[1] * self.side
         return Window(top, left, min(top + self.side, self.area.bottom), min(left + self.side, self.area.right))
 
@@ -60,10 +64,10 @@ class TileGrid:
         back = self.side // 2
         return replace(self, area=replace(self.area, top=self.area.top - back, left=self.area.left - back))
 
-    def in_collar(self, points: Float) -> Bool:
-        """Return which of the points (K, 2), as u, v, lie at a seam."""
+    def near_seams(self, points: Float, distance: float = COLLAR) -> Bool:
+        """Return which of the points (K, 2), as u, v, lie nearer to a seam than a distance; by default in a collar."""
         (_, along), (_, across) = self._seams(points)
-        return np.minimum(along, across) < COLLAR
+        return np.minimum(along, across) < distance
 
     def tile_of(self, points: Float) -> Int32:
         """Return the number (K,) of the tile of each point (K, 2)."""
@@ -112,3 +116,26 @@ class TileGrid:
             return np.zeros(len(places), np.int32), np.full(len(places), np.inf)
         number = np.clip(np.floor(places / self.side + 0.5) - 1, 0, tiles - 2).astype(np.int32)
         return number, np.abs(places - (number + 1) * self.side)
+
+
+def at_points(
+    clean: WindowedMap,
+    grid: TileGrid,
+    points: Float,
+    stage: str,
+    task: Callable[..., Arrays],
+    name: str,
+    run: Run,
+) -> Int32:
+    """Return the numbers (K,) that a task finds, under a name, at the points (K, 2) of each tile."""
+    chosen = by_tile(grid.tile_of(points))
+    found = run(stage, task, {key: (clean, grid.tile(key), points[own]) for key, own in chosen.items()})
+    values = np.empty(len(points), np.int32)
+    for key, own in chosen.items():
+        values[own] = found[key][name]
+    return values
+
+
+def by_tile(tile: Integer) -> dict[int, Int]:
+    """Return which of some items lie in each tile, from the tile (K,) of each."""
+    return {int(each): np.flatnonzero(tile == each) for each in np.unique(tile)}

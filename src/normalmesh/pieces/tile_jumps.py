@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from normalmesh.engine.array_file import Arrays, packed, unpacked
+from normalmesh.engine.runner import Run
 from normalmesh.jumps.finding import MIN_COMPONENT, jumps_along, jumps_of_component, jumps_of_pixels
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.normals.component_maps import ALIGNED
 from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.map_windows import Arrays, Run, Window
+from normalmesh.pieces.map_windows import Window
 from normalmesh.pieces.mask_components import groups_of
 from normalmesh.pieces.tile_pixels import TilePixels
 
@@ -30,8 +31,8 @@ def tiled_jumps(clean: CleanMap, discontinuities: bool | str, run: Run, side: in
     groups = groups_of(components, np.flatnonzero(chosen & ~large), side)
     arguments = {key: (clean, *group, always) for key, group in groups.items()}
     found: dict[int, Jumps] = {}
-    for key, result in run("jumps", jumps_in_window, arguments).items():
-        found |= {number: _unpacked(result, number) for number in groups[key][1]}
+    for result in run("jumps", jumps_in_window, arguments).values():
+        found |= unpacked(result)
     for number in np.flatnonzero(chosen & large).tolist():
         found[number] = _jumps_of_large(clean, number, always, run, side)
     return Jumps.joined(found[number] for number in sorted(found))
@@ -56,16 +57,7 @@ def _jumps_of_large(clean: CleanMap, number: int, always: bool, run: Run, side: 
 
 
 def jumps_in_window(clean: CleanMap, window: Window, numbers: list[int], always: bool) -> Arrays:
-    """Find the jumps of some components of a window, as arrays with the numbers of components in their names."""
+    """Find the jumps of some components of a window, packed by their numbers."""
     pixels = clean.window(window.rows, window.columns)
-    arrays: Arrays = {}
-    if pixels is not None:
-        for each in clean.components.maps(clean, window, pixels, numbers):
-            found = jumps_of_component(each, always).shifted(window.left, window.top)
-            arrays |= {f"{name}_{each.number}": array for name, array in found.arrays().items()}
-    return arrays
-
-
-def _unpacked(result: Mapping[str, NDArray[Any]], number: int) -> Jumps:
-    """Return the jumps of a component."""
-    return Jumps.from_arrays({name: result[f"{name}_{number}"] for name in Jumps().arrays()})
+    maps = [] if pixels is None else clean.components.maps(window, pixels, numbers)
+    return packed({each.number: jumps_of_component(each, always).shifted(window.left, window.top) for each in maps})

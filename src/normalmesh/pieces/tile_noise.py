@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from normalmesh.array_types import Float32, Int
+from normalmesh.engine.array_file import Arrays, packed, unpacked
+from normalmesh.engine.runner import Run
 from normalmesh.normals.noise import (
     CORRELATED_LOOP,
     SMALLEST,
@@ -19,7 +23,7 @@ from normalmesh.normals.noise import (
     sampled_loops,
 )
 from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.map_windows import Arrays, Run, Window, WindowedMap
+from normalmesh.pieces.map_windows import Window, WindowedMap
 from normalmesh.pieces.mask_components import MaskComponents, groups_of
 
 #: Sides (px) of the loops of the sample.
@@ -42,29 +46,19 @@ def find_noise(normal_map: WindowedMap, components: MaskComponents, run: Run, si
     arguments = {key: (normal_map, components, *group) for key, group in groups.items()}
     work = SHARE * components.areas[~large].sum() / components.areas.sum()
     for result in run("noise", noise_in_window, arguments, work=work).values():
-        for number, degrees, correlation in zip(*(result[name] for name in _NAMES), strict=True):
-            found[number] = Noise(float(degrees), float(correlation))
+        for number, noise in unpacked(result).items():
+            found[number] = noise
     for number in np.flatnonzero(large).tolist():
         sample = _RowSample(normal_map, components, number, run, side)
         found[number] = noise_from_loops(sample.loops, normal_map.camera.pixel_length)
     return MapNoise(tuple(found), tuple(components.areas.tolist()))
 
 
-_NAMES = ("numbers", "degrees", "correlations")
-
-
 def noise_in_window(normal_map: WindowedMap, components: MaskComponents, window: Window, numbers: list[int]) -> Arrays:
-    """Estimate the noise of some components of a window: their numbers, degrees and correlations (K,)."""
+    """Estimate the noise of some components of a window, packed by their numbers."""
     pixels = normal_map.window(window.rows, window.columns)
-    found = {}
-    if pixels is not None:
-        for each in components.maps(normal_map, window, pixels, numbers):
-            found[each.number] = noise_of_component(each.normal_map)
-    return {
-        "numbers": np.array(list(found), np.int64),
-        "degrees": np.array([noise.degrees for noise in found.values()]),
-        "correlations": np.array([noise.correlation for noise in found.values()]),
-    }
+    maps = [] if pixels is None else components.maps(window, pixels, numbers)
+    return packed({each.number: noise_of_component(each.normal_map) for each in maps})
 
 
 class _RowSample:
@@ -129,7 +123,7 @@ def loops_of_rows(
                 if pixels is not None and row + side < last:
                     loops = loops_in_rows(pixels, side, np.array([row - chosen[0]]), (0, window.shape[1]))
                 found[side].append(loops)
-    arrays: Arrays = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for side, parts in found.items():
         arrays[f"loops_{side}"] = np.concatenate(parts)
         arrays[f"counts_{side}"] = np.array([len(each) for each in parts])

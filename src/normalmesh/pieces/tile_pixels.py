@@ -17,6 +17,8 @@ from normalmesh.array_types import Bool, Int
 from normalmesh.decimation._hierarchy import BINS
 from normalmesh.decimation.hierarchy import BLOCK, MIXED_LEVEL, PERIOD, Hierarchy, Region, level_of
 from normalmesh.decimation.near_cells import NearCells
+from normalmesh.engine.array_file import Arrays
+from normalmesh.engine.runner import Run
 from normalmesh.facets._face_means import CENTRE_U, CENTRE_V, COLUMNS
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.jumps._snapping import Cells
@@ -27,7 +29,7 @@ from normalmesh.normals.camera import Camera
 from normalmesh.normals.component_maps import window_camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.map_windows import Arrays, Run, Window, tiles_of
+from normalmesh.pieces.map_windows import Window, tiles_of
 
 #: Side (px) of the cells of pixels near lines.
 CELL = 32

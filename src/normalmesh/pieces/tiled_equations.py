@@ -8,10 +8,10 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from normalmesh.array_types import Float, Integer
+from normalmesh.engine.runner import Run
 from normalmesh.integration.prior_correction import Solve
 from normalmesh.pieces.elimination import TiledSystem
-from normalmesh.pieces.map_windows import Run
-from normalmesh.pieces.merge_tree import MergeTree
+from normalmesh.pieces.merge_plan import MergeTree
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.solvers.gauge import Gauge
 

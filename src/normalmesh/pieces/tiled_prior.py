@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 
 from normalmesh.arguments import checked_array
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
+from normalmesh.engine.runner import Run
 from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.integration.integration_options import IntegrationOptions
 from normalmesh.integration.prior import PIXEL_WEIGHT, POINT_WEIGHT, leave_out
@@ -20,8 +21,8 @@ from normalmesh.integration.prior_terms import FacePoints, PriorTerms
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.integration_tasks import TileMesh, components_at
-from normalmesh.pieces.map_windows import Run, window_around
+from normalmesh.pieces.integration_tasks import components_at
+from normalmesh.pieces.map_windows import window_around
 from normalmesh.pieces.mask_components import find_components
 from normalmesh.pieces.prior_tasks import (
     DepthWindow,
@@ -33,8 +34,7 @@ from normalmesh.pieces.prior_tasks import (
     tile_terms,
 )
 from normalmesh.pieces.tile_faces import TileFaces
-from normalmesh.pieces.tile_grid import TileGrid
-from normalmesh.pieces.tile_points import at_points
+from normalmesh.pieces.tile_grid import TileGrid, at_points, by_tile
 from normalmesh.runtime.memory_budget import require_memory
 
 #: Bytes for each face under a depth map: of its terms, and of the systems that they are divided among.
@@ -176,14 +176,13 @@ class TiledPrior:
     def terms(
         self,
         faces: TileFaces,
-        part: Callable[[int], TileMesh],
         equations: Mapping[int, Any],
         offsets: Float,
         run: Run,
     ) -> PriorTerms:
         """Return the terms of the prior on a mesh whose faces have offsets (M,) without it.
 
-        ``equations`` are the results of :func:`.tile_equations`, and ``part`` returns the mesh of a tile.
+        ``equations`` are the results of :func:`.tile_equations`.
         """
         count = len(faces.tile)
         if self.depths is not None:
@@ -193,7 +192,7 @@ class TiledPrior:
         tile = faces.tile[found.points.faces]
 
         def arguments(key: int) -> tuple[Any, ...]:
-            mesh, own = part(key), np.flatnonzero(tile == key)
+            mesh, own = faces.part(key), np.flatnonzero(tile == key)
             points = found.points.chosen(own)
             points = points._replace(faces=np.searchsorted(faces.own(key), points.faces).astype(np.int32))
             pixels = None
@@ -220,32 +219,31 @@ class TiledPrior:
 
         Of a depth map, only the pixels that no face of their label owns become points.
         """
-        keys = list(self.grid.tile_keys())
+        keys = range(self.grid.counts[0] * self.grid.counts[1])
         if self.depths is None:
-            tile = self.grid.tile_of(self.points.screen)
-            own = {int(each): np.flatnonzero(tile == each) for each in np.unique(tile)}
+            own = by_tile(self.grid.tile_of(self.points.screen))
 
             def of_points(key: int) -> tuple[Any, ...]:
                 points = self.points.chosen(own[key])
-                return self.grid.tile(keys[key]), near(key), points.screen, points.label
+                return self.grid.tile(key), near(key), points.screen, points.label
 
             found = run("faces", point_faces, LazyArguments(own, of_points))
-            faces = np.empty(len(tile), np.int64)
+            faces = np.empty(len(self.points.screen), np.int64)
             for key, places in own.items():
                 faces[places] = cover.numbered(key, found[key]["faces"])
             return self.points, faces, np.empty(0, np.int64)
         depths = self.depths
 
         def of_pixels(key: int) -> tuple[Any, ...]:
-            window = self.grid.tile(keys[key])
+            window = self.grid.tile(key)
             return self.clean, window, near(key), np.array(depths[window.rows, window.columns])
 
-        found = run("faces", depth_faces, LazyArguments(range(len(keys)), of_pixels))
+        found = run("faces", depth_faces, LazyArguments(keys, of_pixels))
         screen, depth, label = (
-            np.concatenate([found[key][name] for key in range(len(keys))]) for name in ("screen", "depth", "label")
+            np.concatenate([found[key][name] for key in keys]) for name in ("screen", "depth", "label")
         )
         unknown, weights = self.clean.camera.unknown_of_depth(depth), np.full(len(depth), self.weight)
-        touched = [cover.numbered(key, found[key]["faces"]) for key in range(len(keys))]
+        touched = [cover.numbered(key, found[key]["faces"]) for key in keys]
         points = LabelledPoints(screen, unknown, weights, label)
         return points, np.full(len(depth), -1), np.unique(np.concatenate(touched))
 
@@ -255,8 +253,7 @@ def _parts(clean: CleanMap, grid: TileGrid, jumps: Jumps, run: Run) -> tuple[Cle
     if not jumps.lines:
         return clean, np.ones(clean.components.count + 1, np.bool_)
     parts = find_components(clean.source, run, grid.side, jumps.lines, "parts")
-    keys = list(grid.tile_keys())
-    found = run("pairs", label_pairs, {i: (clean, parts, grid.tile(key)) for i, key in enumerate(keys)})
+    found = run("pairs", label_pairs, {key: (clean, parts, grid.tile(key)) for key in grid.tile_keys()})
     component = np.zeros(parts.count + 1, np.int64)
     for each in found.values():
         component[each["pairs"][:, 1]] = each["pairs"][:, 0]

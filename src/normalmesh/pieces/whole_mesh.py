@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
+from normalmesh.engine.array_file import Arrays
 from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import CutMesh, edge_ends
 from normalmesh.mesh.screen_mesh import ScreenMesh
-
-Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,15 +154,6 @@ class WholeMesh:
         self.vertices, self.faces = cut.mesh.vertices, cut.mesh.faces
         for name in ("waiting", "unknown", "component", "fixed"):
             setattr(self, name, getattr(self, name)[cut.origin])
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the mesh as arrays, for :meth:`from_arrays`."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> WholeMesh:
-        """Return the mesh of :meth:`arrays`."""
-        return cls(**arrays)
 
     def screen(self) -> ScreenMesh:
         """Return the mesh on the screen."""

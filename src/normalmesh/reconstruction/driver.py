@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from numpy.typing import ArrayLike
 
-from normalmesh.array_types import Int32
+from normalmesh.array_types import Integer
 from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.integration.integration_options import IntegrationOptions
 from normalmesh.integration.lifting import LiftedMesh, lift
@@ -68,7 +68,7 @@ class Stages(Protocol):
         """Return the mean angle in degrees between faces and normals; pixels that no face covers count as 90°."""
         ...
 
-    def labels(self) -> Int32:
+    def labels(self) -> Integer:
         """Return the 4-connected component (H, W) of each pixel of the mask, from 1 on."""
         ...
 

@@ -27,6 +27,8 @@ from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 # Bytes beside the normal map, measured by ``python -m benchmarks.memory``.
 #: Independent of the size; per pixel of the image; and per pixel of a map that is smoothed against noise.
 BASE_BYTES, IMAGE_BYTES, SMOOTH_BYTES = 16 << 20, 3, 12
+#: Per pixel of the image, if there are several components: their labels.
+LABEL_BYTES = 4
 #: Per vertex of surfaces that are kept beside the one that is made.
 KEPT_BYTES = 250
 
@@ -142,7 +144,8 @@ class Estimate:
     def lasting_bytes(self) -> float:
         """Bytes beside those of single stages."""
         counts = self.counts
-        image = (IMAGE_BYTES + SMOOTH_BYTES * self.smooths) * counts.pixels + ERROR_BYTES * counts.rectangle
+        labels = LABEL_BYTES * (len(counts.component_pixels) > 1)
+        image = (IMAGE_BYTES + SMOOTH_BYTES * self.smooths + labels) * counts.pixels + ERROR_BYTES * counts.rectangle
         sample = sample_bytes(counts.foreground, counts.rectangle)
         return BASE_BYTES + image + sample + KEPT_BYTES * self.kept_vertices
 

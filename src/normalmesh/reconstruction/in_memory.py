@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from normalmesh.array_types import Int32
+from normalmesh.array_types import Integer
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.rounds import decimate_levels
@@ -25,7 +25,6 @@ from normalmesh.jumps.jump_pixels import PixelsInMemory
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.repeats import Repeats, wrapped
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.noise import NEGLIGIBLE, MapNoise, noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.reconstruction.driver import GivenJumps
@@ -147,6 +146,6 @@ class InMemory:
             return mean_angle(surface, self.normal_map)
         return mean_angle(surface, without_slope(self.normal_map, surface.repeats.mean_slope))
 
-    def labels(self) -> Int32:
+    def labels(self) -> Integer:
         """Return the 4-connected component (H, W) of each pixel of the mask, from 1 on."""
-        return component_labels(self.normal_map.mask)[0]
+        return self.normal_map.component_labels[0]

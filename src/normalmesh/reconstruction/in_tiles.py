@@ -12,11 +12,13 @@ import numpy as np
 
 from normalmesh.array_types import Float, Int32
 from normalmesh.decimation.stopping import StoppingRule
+from normalmesh.engine.array_file import Arrays
 from normalmesh.engine.engine import Engine
 from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.evaluation.metrics import mean_of_angles, sum_of_angles
 from normalmesh.integration.height_noise import component_noises
 from normalmesh.integration.integration_options import IntegrationOptions
+from normalmesh.integration.uncertainty import with_rounding
 from normalmesh.maps.maps_on_disk import MapOnDisk
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.screen_mesh import ScreenMesh
@@ -24,18 +26,15 @@ from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import MapNoise, checked_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.integration_tasks import TileMesh, components_at
+from normalmesh.pieces.integration_tasks import components_at
 from normalmesh.pieces.map_windows import Window, WindowedMap, filled_window
 from normalmesh.pieces.mask_components import find_components
 from normalmesh.pieces.mesh_in_pieces import MeshInPieces, Report
-from normalmesh.pieces.tile_elements import Arrays
-from normalmesh.pieces.tile_faces import TileFaces
-from normalmesh.pieces.tile_grid import TileGrid
+from normalmesh.pieces.tile_faces import TileFaces, TileMesh
+from normalmesh.pieces.tile_grid import TileGrid, at_points
 from normalmesh.pieces.tile_jumps import tiled_jumps, tiled_jumps_along
 from normalmesh.pieces.tile_noise import find_noise
-from normalmesh.pieces.tile_points import at_points
 from normalmesh.pieces.tiled_decimation import decimate_in_pieces
-from normalmesh.pieces.tiled_integration import PieceSolver, part_of
 from normalmesh.pieces.tiled_prior import TiledPrior
 from normalmesh.pieces.whole_mesh import WholeMesh
 from normalmesh.reconstruction.driver import GivenJumps
@@ -163,8 +162,8 @@ class InTiles:
             at_points, self.clean, self.grid, stage="labels", task=components_at, name="components", run=run
         )
         noises = component_noises(self.noise, whole.screen(), whole.component, lambda points: labels(points) + 1)
-        solver = PieceSolver(self.clean, self.grid, noises[:, 0], self.jumps.placement, self.prior)
-        return MeshInPieces(whole, solver, runner, noises, self.noise.rounding, self.jumps, report)
+        of_heights = with_rounding(noises, self.noise.rounding)
+        return MeshInPieces(whole, self.clean, self.grid, noises, of_heights, self.jumps, self.prior, report, runner)
 
     def trial(self, rule: StoppingRule, on_progress: OnProgress | None) -> InTiles:
         """Return the stages of another surface of the same map, whose noise and jumps are known."""
@@ -178,8 +177,7 @@ class InTiles:
         faces, unknown = TileFaces.of(mesh, self.grid), camera.unknown_of_depth(camera.depth(surface.vertices))
 
         def arguments(tile: int) -> tuple[Any, ...]:
-            own = faces.own(tile)
-            return self.normal_map, part_of(mesh, faces, own), unknown[np.unique(mesh.faces[own])]
+            return self.normal_map, faces.part(tile, rings=False), unknown[faces.vertices(tile, rings=False)]
 
         run = self.runner.under(f"{len(surface.vertices)}-").run
         found = run("angles", tile_angles, LazyArguments(faces.tiles, arguments)).values()
@@ -188,7 +186,7 @@ class InTiles:
 
     def labels(self) -> Int32:
         """Return the 4-connected component (H, W) of each pixel of the mask, from 1 on."""
-        return self.components.labels(self.normal_map, Window.whole(self.normal_map.shape))
+        return self.components.labels(Window.whole(self.normal_map.shape))
 
 
 def tile_angles(source: WindowedMap, part: TileMesh, unknown: Float) -> Arrays:

@@ -116,10 +116,14 @@ class Request:
 
     def _in_memory(self, estimated: Estimated, on_progress: OnProgress | None, runner: Runner) -> InMemory:
         """Return the stages of the whole map, whose work has begun."""
-        normal_map, options = as_normal_map(self.normal_map), self.options
+        given, options = as_normal_map(self.normal_map), self.options
+        # What the map finds out about itself is kept for as long as the reconstruction, not as long as the map.
+        normal_map = NormalMap.cleaned(given.normals, given.mask, given.camera, given.repairs)
         repeats = checked_repeats(normal_map, options, stacklevel=9)
         searched = options.integration.cuts and not isinstance(self.jumps, Jumps)
-        estimate = estimated(MaskCounts.of(normal_map.mask), start=options.decimation.start, cuts=searched)
+        estimate = estimated(
+            MaskCounts.of(normal_map.mask, normal_map.component_labels), start=options.decimation.start, cuts=searched
+        )
         stages = InMemory(normal_map, options, estimate, Monitor(on_progress, estimate.seconds), repeats, runner)
         stages.begin()
         return stages

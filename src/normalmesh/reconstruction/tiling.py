@@ -24,9 +24,9 @@ from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.maps.maps_on_disk import MapOnDisk
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
-from normalmesh.pieces.tiled_estimate import TiledEstimate
 from normalmesh.reconstruction.driver import GivenJumps
 from normalmesh.reconstruction.presets import Preset
+from normalmesh.reconstruction.tiled_estimate import TiledEstimate
 from normalmesh.runtime.monitor import Monitor
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_positive
-from normalmesh.array_types import Float, Int, Int32
+from normalmesh.array_types import Float, Int, Integer
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.stopping import RULES, StoppingRule
 from normalmesh.errors import NormalMeshError
@@ -154,19 +154,19 @@ class _Reference:
 
     Attributes
     ----------
-    components : (H, W) int32
+    components : (H, W) int
         4-connected component of each pixel of the mask.
     depth : (H, W)
     parts : (H, W) int64
         See :func:`_loose_parts`.
     """
 
-    components: Int32
+    components: Integer
     depth: Float
     parts: Int
 
     @classmethod
-    def of(cls, surface: Surface, components: Int32) -> _Reference:
+    def of(cls, surface: Surface, components: Integer) -> _Reference:
         return cls(components, surface.depth_map(), _loose_parts(surface))
 
     def deviation(self, surface: Surface) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.array_types import Float, Int, Int32, Integer
+from normalmesh.output.tile_tree import morton_codes
 
 #: Largest quantised coordinate along each side of the bounding box.
 MAX_COORDINATE = 65535
@@ -90,7 +91,7 @@ class Geometry:
         low = self.vertices.min(axis=0)
         size = self.vertices.max(axis=0) - low
         positions = _quantised((self.vertices - low) / np.where(size > 0, size, 1))
-        order = np.argsort(_morton_codes(positions), kind="stable")
+        order = np.argsort(morton_codes(positions[:, 0], positions[:, 1]), kind="stable")
         number = np.empty(len(order), np.int64)
         number[order] = np.arange(len(order))
         arrays: dict[str, NDArray[Any]] = {
@@ -131,14 +132,6 @@ def _rotated(faces: Int) -> Int:
 
 def _quantised(fractions: Float) -> NDArray[np.uint16]:
     return np.round(np.clip(fractions, 0, 1) * MAX_COORDINATE).astype(np.uint16)
-
-
-def _morton_codes(positions: NDArray[np.uint16]) -> NDArray[np.uint64]:
-    """Return the position (N,) of each point along a Morton curve through x and y, by interleaving their bits."""
-    bits = positions[:, :2].astype(np.uint64)
-    for shift, mask in ((8, 0x00FF00FF), (4, 0x0F0F0F0F), (2, 0x33333333), (1, 0x55555555)):
-        bits = (bits | (bits << np.uint64(shift))) & np.uint64(mask)
-    return bits[:, 0] | (bits[:, 1] << np.uint64(1))
 
 
 def _differences(positions: NDArray[np.uint16]) -> NDArray[np.uint16]:

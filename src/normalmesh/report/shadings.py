@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from normalmesh.array_types import Float, Int32, Integer
-from normalmesh.evaluation.metrics import angles_between
+from normalmesh.array_types import Float, Int32
 from normalmesh.integration.uncertainty import UncertaintySummary
+from normalmesh.mesh.cut_mesh import edge_ends, slits
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.runtime.row_blocks import row_blocks
+from normalmesh.pictures.frame import Frame
+from normalmesh.pictures.surface_fields import angular_errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +45,11 @@ class AngularErrors:
     def of(cls, surface: Surface, normal_map: NormalMap) -> AngularErrors:
         """Measure the angular errors of a surface."""
         _, owners = surface.owners(normal_map.shape)
-        count, total = np.zeros(len(surface.faces)), np.zeros(len(surface.faces))
-        found, normals = [], surface.face_normals
-        for rows in row_blocks(owners.shape):
-            here = (owners[rows] >= 0) & normal_map.mask[rows]
-            faces = owners[rows][here]
-            angles = np.nan_to_num(angles_between(normals[faces], normal_map.normals[rows][here]))
-            count += np.bincount(faces, minlength=len(count))
-            total += np.bincount(faces, angles, len(count))
-            found.append(angles.astype(np.float32))
-        angles = np.concatenate(found)
+        angles = angular_errors(surface, normal_map, Frame.whole(surface.shape).samples(np.inf), owners)
+        here = (owners >= 0) & normal_map.mask
+        faces, angles = owners[here], np.nan_to_num(angles[here])
+        count: Float = np.bincount(faces, minlength=len(surface.faces)).astype(np.float64)
+        total: Float = np.bincount(faces, angles, len(count)).astype(np.float64)
         median, high = np.percentile(angles, (50, 95)) if len(angles) else (np.nan, np.nan)
         pixels, sums = (_sums_at_vertices(surface.faces, each, len(surface.vertices)) for each in (count, total))
         at_vertices = np.divide(sums, pixels, out=np.full(len(pixels), np.nan), where=pixels > 0)
@@ -105,13 +100,7 @@ def density(points: Float, faces: Int32, unit: str | None) -> Shading:
 
 def cut_edges(surface: Surface) -> Int32:
     """Return the vertices (K, 2) of the cut edges: boundary edges that coincide with another one on the screen."""
-    sides = np.concatenate([surface.faces[:, [k, (k + 1) % 3]] for k in range(3)])
-    place = np.unique(surface.screen, axis=0, return_inverse=True)[1].reshape(-1)
-    if place.max() + 1 == len(place):
-        return np.zeros((0, 2), np.int32)
-    boundary = sides[_occurrences(sides) == 1]
-    cuts: Int32 = boundary[_occurrences(place[boundary]) > 1].astype(np.int32)
-    return cuts
+    return edge_ends(surface.mesh, np.concatenate(slits(surface.mesh)))
 
 
 def round_up(value: float) -> float:
@@ -124,11 +113,3 @@ def round_up(value: float) -> float:
 def _sums_at_vertices(faces: Int32, values: Float, vertices: int) -> Float:
     """Return the sums (N,) of the values (M,) of the faces around each vertex."""
     return np.bincount(faces.ravel(), np.repeat(values, 3), vertices).astype(np.float64)
-
-
-def _occurrences(pairs: Integer) -> NDArray[np.intp]:
-    """Return how often each pair (K, 2) occurs in either direction (K,)."""
-    ends = np.sort(pairs.astype(np.int64), axis=1)
-    keys = ends[:, 0] * (ends.max(initial=0) + 1) + ends[:, 1]
-    _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    return counts[which.reshape(-1)]

@@ -19,29 +19,23 @@ import warnings
 from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
+from numba.core.caching import CompileResultCacheImpl, NullCache
 from numba.core.serialize import dumps
 
 from normalmesh.errors import NormalMeshWarning
-from normalmesh.runtime.file_lock import FileLock
 from normalmesh.runtime.kernel_parts import compiler_settings, parts, type_text
-from normalmesh.runtime.temporary_files import replace_content
+from normalmesh.runtime.temporary_files import remove_at_end, remove_now, replace_content
 from normalmesh.runtime.trusted_files import check_folder, read_trusted
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 #: Number of bytes of a hash.
 HASH = hashlib.sha256().digest_size
 #: Seconds to wait for a process that compiles a kernel: no kernel takes that long.
 COMPILING = 60.0
-
-
-def cache_of(dispatcher: Any) -> KernelCache | NoCache:
-    """Return the cache of the compiled versions of a kernel."""
-    try:
-        return KernelCache(dispatcher)
-    except RuntimeError:  # Numba finds no folder
-        return NoCache()
 
 
 def _checked(locator: Any) -> Any:
@@ -70,131 +64,119 @@ def _make_private(path: Path) -> None:
         path.chmod(path.stat().st_mode & ~(stat.S_IWGRP | stat.S_IWOTH))
 
 
-class _Places(CompileResultCacheImpl):
-    """The folders that Numba tries in turn."""
+class _Folder(CompileResultCacheImpl):
+    """The first of Numba's folders that can be used; RuntimeError if there is none."""
 
     _locator_classes = [_checked(locator) for locator in CompileResultCacheImpl._locator_classes]  # noqa: RUF012  # overrides a list of Numba
 
 
-class KernelCache(FunctionCache):
-    """The compiled versions of one kernel."""
+class _Entry(NamedTuple):
+    """The file of a kernel for some types, and its first bytes: hashes of what it is made from and of the types."""
 
-    _impl_class = _Places
+    path: Path
+    header: bytes
+
+
+class KernelCache(NullCache):
+    """The compiled versions of one kernel, each in a file: hashes of its sources, types and code, and the code."""
 
     def __init__(self, dispatcher: Any) -> None:
-        super().__init__(dispatcher.py_func)  # type: ignore[no-untyped-call]
-        self._files = _KernelFiles(Path(self.cache_path), self._impl.filename_base, dispatcher)
-        self._cache_file = self._files  # type: ignore[assignment]
+        self._dispatcher = dispatcher
+        self._turn: BaseFileLock | None = None
+        self._folder: _Folder | None = None
+        with suppress(RuntimeError):
+            self._folder = _Folder(dispatcher.py_func)  # type: ignore[no-untyped-call]
 
     @cached_property
     def was_filled(self) -> bool:
         """Whether the cache held a compiled version of the current kernel when this was first read."""
-        return self._files.any()
+        if self._folder is None:
+            return False
+        files = Path(self._folder.locator.get_cache_path()).glob(f"{self._folder.filename_base}.*.nbc")
+        return any(read_trusted(path, HASH) == self._made_from for path in files)
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        found = self._loaded(signature, target_context)
-        if found is None and self._files.take_turn(self._key_of(signature, target_context)):
+        """Return the kernel compiled for a signature, or None, and then let other processes wait for this one."""
+        target_context.refresh()
+        entry = self._entry(signature, target_context.codegen())
+        if entry is None:
+            return None
+        found = self._loaded(entry, target_context)
+        if found is None and self._take_turn(entry):
             # Another process may have compiled it meanwhile.
-            found = self._loaded(signature, target_context)
+            found = self._loaded(entry, target_context)
             if found is not None:
-                self._files.end_turn()
+                self._end_turn()
         return found
 
-    def _key_of(self, signature: Any, target_context: Any) -> Any:
-        return self._index_key(signature, target_context.codegen())  # type: ignore[no-untyped-call]
-
-    def _loaded(self, signature: Any, target_context: Any) -> Any:
-        try:
-            return super().load_overload(signature, target_context)  # type: ignore[no-untyped-call]
-        except Exception:  # whatever loading a file that is not a kernel may raise
-            return None
-
     def save_overload(self, signature: Any, compiled: Any) -> None:
+        """Write the kernel compiled for a signature."""
+        entry = self._entry(signature, compiled.codegen)
         try:
-            super().save_overload(signature, compiled)  # type: ignore[no-untyped-call]
+            if self._folder is None:
+                _warn_not_kept("anywhere")
+            elif entry is not None and self._folder.check_cachable(compiled):  # type: ignore[no-untyped-call]
+                self._folder.locator.ensure_cache_path()
+                code = dumps(self._folder.reduce(compiled))  # type: ignore[no-untyped-call]
+                content = entry.header + hashlib.sha256(code).digest() + code
+                replace_content(entry.path, content, mode=0o644)
         except OSError as error:
-            _warn_not_kept(f"in {self.cache_path} ({error.strerror or error})")
+            _warn_not_kept(f"in {entry.path.parent if entry else ''} ({error.strerror or error})")
         finally:
-            self._files.end_turn()
+            self._end_turn()
 
+    def _entry(self, signature: Any, codegen: Any) -> _Entry | None:
+        """Return the file for a signature, a processor and settings; None if it must not be kept.
 
-class NoCache(NullCache):
-    """A cache that keeps nothing, and warns once."""
+        Such is the type of a kernel that is an argument: its text has an address, which another one may have next time.
+        """
+        types = [*map(type_text, signature), repr(codegen.magic_tuple()), compiler_settings()]
+        if self._folder is None or any(" at 0x" in text for text in types):
+            return None
+        key = _hash("\n".join(types))
+        name = f"{self._folder.filename_base}.{key.hex()[:16]}.nbc"
+        return _Entry(Path(self._folder.locator.get_cache_path()) / name, self._made_from + key)
 
-    def save_overload(self, signature: Any, compiled: Any) -> None:
-        _warn_not_kept("anywhere")
-
-
-class _KernelFiles:
-    """The files of a kernel, one for each combination of argument types, processor and settings.
-
-    A file holds the hash of what the kernel was compiled from, the hash of the key, the hash of the code, and the code.
-    """
-
-    def __init__(self, folder: Path, name: str, dispatcher: Any) -> None:
-        self._folder, self._name, self._dispatcher = folder, name, dispatcher
-        self._lock: FileLock | None = None
-
-    def load(self, key: Any) -> Any:
-        """Return the code saved for a key, or None."""
-        text = _key_text(key)
-        content = read_trusted(self._path(text)) if text else None
+    def _loaded(self, entry: _Entry, target_context: Any) -> Any:
+        content = read_trusted(entry.path)
         if content is None:
             return None
         header, code = content[: 3 * HASH], content[3 * HASH :]
         # Damaged machine code must never run.
-        return pickle.loads(code) if header == self._header(text, code) else None
+        if header != entry.header + hashlib.sha256(code).digest():
+            return None
+        with suppress(Exception):  # whatever loading a file that is not a kernel may raise
+            return self._folder.rebuild(target_context, pickle.loads(code))  # type: ignore[union-attr]
+        return None
 
-    def save(self, key: Any, code: Any) -> None:
-        """Write the code for a key."""
-        if text := _key_text(key):
-            content = dumps(code)
-            replace_content(self._path(text), self._header(text, content) + content, mode=0o644)
-
-    def take_turn(self, key: Any) -> bool:
-        """Wait until no other process compiles the code for a key, and let others wait for this one.
+    def _take_turn(self, entry: _Entry) -> bool:
+        """Wait until no other process compiles a kernel, and let others wait for this one.
 
         Return False if that is not possible: where folder or disk do not allow locks, several compile the same.
         """
-        self.end_turn()
-        if text := _key_text(key):
-            with suppress(OSError):
-                lock = FileLock(self._path(text).with_suffix(".lock"), temporary=True)
-                if lock.take(COMPILING):
-                    self._lock = lock
-        return self._lock is not None
+        from filelock import FileLock
 
-    def end_turn(self) -> None:
+        self._end_turn()
+        with suppress(OSError, NotImplementedError):
+            self._folder.locator.ensure_cache_path()  # type: ignore[union-attr]
+            path = entry.path.with_suffix(".lock")
+            remove_at_end(path)
+            lock = FileLock(path, timeout=COMPILING)
+            lock.acquire()
+            self._turn = lock
+        return self._turn is not None
+
+    def _end_turn(self) -> None:
         """Let other processes compile."""
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
-
-    def any(self) -> bool:
-        """Return whether there is a file of the current kernel for any types."""
-        files = self._folder.glob(f"{self._name}.*.nbc")
-        return any(read_trusted(path, HASH) == self._made_from for path in files)
-
-    def _header(self, key: str, code: bytes) -> bytes:
-        return self._made_from + _hash(key) + hashlib.sha256(code).digest()
-
-    def _path(self, key: str) -> Path:
-        return self._folder / f"{self._name}.{_hash(key).hex()[:16]}.nbc"
+        if self._turn is not None:
+            self._turn.release()
+            remove_now(Path(self._turn.lock_file))
+            self._turn = None
 
     @cached_property
     def _made_from(self) -> bytes:
         """Return a hash of the compiler, of the kernel, and of all that becomes part of it."""
         return _hash("\n".join([compiler_settings(), *parts(self._dispatcher)]))
-
-
-def _key_text(key: Any) -> str:
-    """Return the types of the arguments, the processor and the settings; empty if a type is of one process only.
-
-    Such is the type of a kernel that is an argument: its text has an address, which another kernel may have next time.
-    """
-    signature, processor, _ = key
-    text = "\n".join([*map(type_text, signature), repr(processor), compiler_settings()])
-    return "" if " at 0x" in text else text
 
 
 def _hash(text: str) -> bytes:

@@ -16,7 +16,7 @@ from numba.core.config import DISABLE_JIT  # type: ignore[attr-defined]  # set w
 from numba.extending import models, register_model, typeof_impl
 
 from normalmesh.runtime.compilation import kernels
-from normalmesh.runtime.kernel_cache import cache_of
+from normalmesh.runtime.kernel_cache import KernelCache
 
 #: Options of all kernels. Numba would pass an option that is not set on from a kernel to those that it is the first to
 #: call, so that results depended on the order of compilation. Divisions by zero give inf, nan or 0, as in NumPy.
@@ -31,7 +31,7 @@ def kernel(function: Callable[..., Any] | None = None, *, cache: bool = True, **
     if DISABLE_JIT:
         return np.errstate(all="ignore")(compiled)
     if cache:
-        compiled._cache = cache_of(compiled)
+        compiled._cache = KernelCache(compiled)
     kernels.add(compiled)
     return compiled
 

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from normalmesh.errors import count_text
 from normalmesh.runtime.monitor import DONE, OnProgress, Progress, Step
@@ -28,6 +28,8 @@ LINE_INTERVAL = 30.0
 LABEL_COLUMNS = 9
 #: An extrapolation from the first moments is useless: the least share and seconds from which the time left is shown.
 MIN_SHARE, MIN_SECONDS = 0.02, 0.5
+#: What is said of the compilation of kernels.
+FIRST_RUN = "first run only"
 
 
 @contextmanager
@@ -64,21 +66,21 @@ class ProgressBar:
 
     def __init__(self, enabled: bool = True, stream: TextIO | None = None) -> None:
         stream = sys.stderr if stream is None else stream
-        self.stage = ""
+        self.stage, self._compiling = "", ""
         self.share: float | None = None
         self.vertices: int | None = None
-        self._compiling, self._is_open = "", enabled
         self._began: float | None = None
         self._end: float | None = None
         self._display: _Display
         if _is_notebook():
             self._display = _NotebookDisplay(self)
-        elif _is_gone(stream):
-            self._is_open, self._display = False, _LineDisplay(self, stream)
+        elif stream is None or getattr(stream, "closed", False):  # programs without a console
+            enabled, self._display = False, _Display(self)
         elif is_terminal(stream):
             self._display = _TerminalDisplay(self, stream)
         else:
             self._display = _LineDisplay(self, stream)
+        self._is_open = enabled
 
     def __call__(self, step: Step) -> None:
         """Show the given step."""
@@ -86,24 +88,24 @@ class ProgressBar:
         if step.share == 0 or self._began is None:
             self._began = now
         elapsed = now - self._began
-        self.stage, self.share, self.vertices = step.stage, step.share, step.vertices
         is_known = step.share > MIN_SHARE and elapsed > MIN_SECONDS
         self._end = now + elapsed * (1 / step.share - 1) if is_known else None
-        self._update()
+        self._show(step.stage, step.share, step.vertices)
 
     def work(self, stage: str) -> None:
         """Show a stage of which no share is known."""
-        self.stage, self.share, self.vertices, self._end = stage, None, None, None
-        self._update()
+        self._end = None
+        self._show(stage)
 
     def compilation(self, number: int, total: int) -> None:
         """Show that a kernel is being compiled: the callback of `compilation_reported`."""
-        self._compiling = f"compiling kernels {number}/{total}, first run only"
+        self._compiling = f"compiling kernels {number}/{total}, {FIRST_RUN}"
         if self._is_open:
-            self._display.compiling(number)
+            self._display.update()
 
-    def _update(self) -> None:
-        if self._is_open and self.stage == DONE:
+    def _show(self, stage: str, share: float | None = None, vertices: int | None = None) -> None:
+        self.stage, self.share, self.vertices = stage, share, vertices
+        if self._is_open and stage == DONE:
             self._display.finish()
         elif self._is_open:
             self._display.update()
@@ -128,18 +130,18 @@ class ProgressBar:
                 self._display.update()
 
     @property
-    def label(self) -> str:
-        """The current stage, or the number of the kernel that is being compiled."""
+    def compiling(self) -> str:
+        """The number of the kernel that is being compiled; empty if none is."""
         if self._compiling:
             from normalmesh.runtime.compilation import is_compiling
 
             self._compiling = self._compiling if is_compiling() else ""
-        return self._compiling or self.stage
+        return self._compiling
 
     @property
     def details(self) -> list[str]:
         """The percentage, the number of vertices, and the time left; empty if they are unknown."""
-        left = None if self._end is None or self._compiling else self._end - _working_seconds()
+        left = None if self._end is None or self.compiling else self._end - _working_seconds()
         return [
             "" if self.share is None else f"{100 * self.share:3.0f} %",
             "" if self.vertices is None else count_text(self.vertices, "vertex", "vertices"),
@@ -147,30 +149,33 @@ class ProgressBar:
         ]
 
     def __str__(self) -> str:
-        return ", ".join(part.strip() for part in [self.label, *self.details] if part)
+        return ", ".join(part.strip() for part in [self.compiling or self.stage, *self.details] if part)
 
 
-class _Display(Protocol):
-    """How the state of a bar is shown."""
+class _Display:
+    """How the state of a bar is shown. This one shows nothing."""
+
+    def __init__(self, bar: ProgressBar) -> None:
+        self._bar = bar
 
     def update(self) -> None:
         """Show the current state."""
 
-    def compiling(self, number: int) -> None:
-        """Show that the kernel of this number is being compiled."""
-
     def finish(self) -> None:
         """Show that the work is done."""
+        self.remove()
 
     def remove(self) -> bool:
         """Remove what is shown, and return whether anything was."""
+        return False
 
 
-class _TerminalDisplay:
+class _TerminalDisplay(_Display):
     """One line at the bottom of a terminal, which a thread draws."""
 
     def __init__(self, bar: ProgressBar, stream: TextIO) -> None:
-        self._bar, self._stream = bar, stream
+        super().__init__(bar)
+        self._stream = stream
         self._live: Live | None = None
 
     def update(self) -> None:
@@ -186,12 +191,6 @@ class _TerminalDisplay:
                 redirect_stdout=False,  # it may be a pipe
             )
             self._live.start()
-
-    def compiling(self, number: int) -> None:
-        self.update()
-
-    def finish(self) -> None:
-        self.remove()
 
     def remove(self) -> bool:
         live = self._live
@@ -212,7 +211,7 @@ class _TerminalDisplay:
         from rich.text import Text
 
         columns = 80 if self._live is None else self._live.console.width
-        label, share = self._bar.label, self._bar.share
+        label, share = self._bar.compiling or self._bar.stage, self._bar.share
         percentage, vertices, left = self._bar.details
         label_columns = min(max(len(label), LABEL_COLUMNS), columns // 2)
         free = columns - columns // 4 - label_columns - len(percentage) - 2
@@ -223,38 +222,32 @@ class _TerminalDisplay:
                 shown.insert(0, text)
                 free -= len(text) + 1
         shown.insert(0, percentage)
-        drawn = Bar(1.0, share or 0.0, pulse=share is None)
         line = Table.grid(
             Column(no_wrap=True, overflow="ellipsis", width=label_columns),
             Column(width=columns // 4),
             *(Column(no_wrap=True) for _ in shown),
             padding=(0, 1),
         )
-        line.add_row(Text(label, "bold"), drawn, *map(Text, shown))
+        line.add_row(Text(label, "bold"), Bar(1.0, share or 0.0, pulse=share is None), *map(Text, shown))
         return line
 
 
-class _NotebookDisplay:
+class _NotebookDisplay(_Display):
     """An element of the output of a notebook's cell. It needs no widgets, and its last state is saved."""
 
     def __init__(self, bar: ProgressBar) -> None:
-        self._bar, self._handle = bar, None
+        super().__init__(bar)
+        self._handle = None
         self._text, self._began, self._updated = "", time.monotonic(), 0.0
 
     def update(self) -> None:
         if time.monotonic() - self._updated >= 1 / NOTEBOOK_RATE:
             self._show(str(self._bar))
 
-    def compiling(self, number: int) -> None:
-        self.update()
-
     def finish(self) -> None:
         _, vertices, _ = self._bar.details
         seconds = f"{time.monotonic() - self._began:.1f} s"
         self._show(", ".join(part for part in (DONE, vertices, seconds) if part))
-
-    def remove(self) -> bool:
-        return False
 
     def _show(self, text: str) -> None:
         from IPython.display import display
@@ -275,32 +268,21 @@ class _NotebookDisplay:
         return f'<progress max="1"{value} style="width: 20em; vertical-align: middle"></progress> {text}'
 
 
-class _LineDisplay:
+class _LineDisplay(_Display):
     """Lines of text, for logs."""
 
     def __init__(self, bar: ProgressBar, stream: TextIO) -> None:
-        self._bar, self._stream, self._updated = bar, stream, time.monotonic()
+        super().__init__(bar)
+        self._stream, self._updated, self._has_told = stream, time.monotonic(), False
 
     def update(self) -> None:
         now = time.monotonic()
-        if now - self._updated >= LINE_INTERVAL:
+        if self._bar.compiling and not self._has_told:
+            self._has_told = True
+            print(f"compiling kernels, {FIRST_RUN}", file=self._stream, flush=True)
+        elif now - self._updated >= LINE_INTERVAL:
             self._updated = now
             print(self._bar, file=self._stream, flush=True)
-
-    def compiling(self, number: int) -> None:
-        if number == 1:
-            print("compiling kernels, first run only", file=self._stream, flush=True)
-
-    def finish(self) -> None:
-        pass
-
-    def remove(self) -> bool:
-        return False
-
-
-def _is_gone(stream: TextIO | None) -> bool:
-    """Return whether nothing can be written: programs without a console have no standard error, or a closed one."""
-    return stream is None or getattr(stream, "closed", False)
 
 
 def _is_notebook() -> bool:

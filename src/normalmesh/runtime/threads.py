@@ -20,6 +20,10 @@ import numba
 from normalmesh.arguments import checked_int
 from normalmesh.errors import NormalMeshError, repr_for_error
 
+#: Vertices or faces that a thread works on at once, at least: what most kernels do with one of them takes far longer
+#: than to share them out.
+GRAIN = 4096
+
 #: Number of ranges per thread: some take longer than others.
 RANGES = 32
 
@@ -29,7 +33,7 @@ MAX_THREADS = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined] 
 _limit: ContextVar[int] = ContextVar("limit", default=MAX_THREADS)
 
 
-def in_parallel(kernel: Callable[..., None], count: int, *arguments: Any, grain: int) -> None:
+def in_parallel(kernel: Callable[..., None], count: int, *arguments: Any, grain: int = GRAIN) -> None:
     """Run a range kernel on the elements 0 … count − 1, on as many threads as :func:`limited_threads` allows.
 
     A thread takes ranges of at least ``grain`` elements, so a short loop is a single call. An exception in a range is

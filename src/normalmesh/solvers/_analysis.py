@@ -26,15 +26,6 @@ class Borders(NamedTuple):
     sibling: Int32
 
 
-@kernel
-def place_blocks(first, last, blocks, borders):
-    """Fill position and owner of the unknowns of blocks first … last − 1."""
-    for s in range(first, last):
-        for j in range(blocks.start[s], blocks.stop[s]):
-            borders.owner[j] = s
-            borders.position[blocks.order[j]] = j
-
-
 @inner
 def _itself(item, table):
     return item
@@ -107,14 +98,6 @@ def link_blocks(borders):
         if parent[s] >= 0:
             sibling[s] = child[parent[s]]
             child[parent[s]] = s
-
-
-@kernel
-def copy_borders(first, last, borders, border, rows):
-    """Copy the borders of blocks to ``rows``, where that of block s begins at ``border[s]``."""
-    for s in range(first, last):
-        for q in range(borders.size[s]):
-            rows[border[s] + q] = borders.rows[borders.begin[s] + q]
 
 
 @kernel

@@ -77,16 +77,6 @@ def add_to_front(triangle, places, front):
 
 
 @kernel
-def take_triangle(update, count, triangle):
-    """Fill the triangle with the first rows and columns, ``count`` of each, of an update."""
-    at = 0
-    for i in range(count):
-        for j in range(i, count):
-            triangle[at] = update[i, j]
-            at += 1
-
-
-@kernel
 def eliminate_next(panel, start, packed):
     """Eliminate the next pivots of a front among themselves; return the first that is not positive, or −1."""
     return eliminate_pivots(panel, start, packed, np.empty((5, 4)), np.empty(0))

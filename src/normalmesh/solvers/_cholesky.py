@@ -247,17 +247,3 @@ def substitute(first, last, upwards, elimination, schedule, storage, x, carried)
             solve_panel(panel, front, width)
         for j in range(k):
             x[begin + j] = front[lead + j]
-
-
-@kernel
-def gather(first, last, source, order, target):
-    """Set target[i] to source[order[i]]."""
-    for i in range(first, last):
-        target[i] = source[order[i]]
-
-
-@kernel
-def scatter(first, last, source, order, target):
-    """Set target[order[i]] to source[i]."""
-    for i in range(first, last):
-        target[order[i]] = source[i]

@@ -10,10 +10,3 @@ def component_sums(first, last, component, values, sums):
     for piece in range(first, last):
         for v in range(piece * values.size // pieces, (piece + 1) * values.size // pieces):
             sums[piece, component[v]] += values[v]
-
-
-@kernel
-def subtract_means(first, last, values, component, means, centred):
-    """Fill ``centred`` with values minus the means (C,) of their components."""
-    for v in range(first, last):
-        centred[v] = values[v] - means[component[v]]

@@ -11,7 +11,7 @@ from normalmesh.solvers._cholesky import Assembly, Blocks, Tree
 from normalmesh.solvers._dissection import Pattern
 
 #: Minimum number of blocks for each thread.
-GRAIN = 512
+BLOCKS_AT_ONCE = 512
 #: Positions in borders for which there is room at first, for each unknown. Graphs in the plane have two or three.
 _ROOM = 16
 
@@ -33,7 +33,7 @@ def _couplings(pattern: Pattern, blocks: Blocks, parts: Int, room: int) -> Tree 
     n, count = blocks.order.size, blocks.start.size
     borders = _analysis.Borders(
         position=np.empty(n, np.int32),
-        owner=np.empty(n, np.int32),
+        owner=np.repeat(np.arange(count, dtype=np.int32), blocks.stop - blocks.start),
         begin=np.zeros(count, np.int64),
         size=np.zeros(count, np.int64),
         # Memory that is not touched costs nothing.
@@ -42,7 +42,7 @@ def _couplings(pattern: Pattern, blocks: Blocks, parts: Int, room: int) -> Tree 
         child=np.full(count, -1, np.int32),
         sibling=np.full(count, -1, np.int32),
     )
-    in_parallel(_analysis.place_blocks, count, blocks, borders, grain=GRAIN)
+    borders.position[blocks.order] = np.arange(n)
     within = np.searchsorted(blocks.start, parts)
     above = np.ones(count, np.bool_)
     for first, last in within:
@@ -56,8 +56,7 @@ def _couplings(pattern: Pattern, blocks: Blocks, parts: Int, room: int) -> Tree 
             return None
         _analysis.link_blocks(borders)
     border = np.concatenate([[0], np.cumsum(borders.size)])
-    rows = np.empty(border[-1], np.int32)
-    in_parallel(_analysis.copy_borders, count, borders, border, rows, grain=GRAIN)
+    rows = borders.rows[np.repeat(borders.begin - border[:-1], borders.size) + np.arange(border[-1])]
     return Tree(borders.position, border, rows, borders.parent, borders.child, borders.sibling)
 
 
@@ -65,10 +64,10 @@ def assembly_of(pattern: Pattern, blocks: Blocks, tree: Tree) -> Assembly:
     """Return the places of all numbers in the fronts of the blocks."""
     count = blocks.start.size
     pointers = np.zeros(count + 1, np.int64)
-    in_parallel(_analysis.count_entries, count, pattern, blocks, tree, pointers[1:], grain=GRAIN)
+    in_parallel(_analysis.count_entries, count, pattern, blocks, tree, pointers[1:], grain=BLOCKS_AT_ONCE)
     np.cumsum(pointers, out=pointers)
     entry, place = (np.empty(pointers[-1], np.int32) for _ in range(2))
     column, run_end = (np.empty(tree.rows.size, np.int32) for _ in range(2))
     assembly = Assembly(pointers, entry, place, column, run_end)
-    in_parallel(_analysis.plan_assembly, count, pattern, blocks, tree, assembly, grain=GRAIN)
+    in_parallel(_analysis.plan_assembly, count, pattern, blocks, tree, assembly, grain=BLOCKS_AT_ONCE)
     return assembly

@@ -11,15 +11,11 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from normalmesh.array_types import Float, Int32
-from normalmesh.runtime.threads import in_parallel
 from normalmesh.runtime.workspace import Workspace
-from normalmesh.solvers._cholesky import Matrix, Storage, gather, scatter
+from normalmesh.solvers._cholesky import Matrix, Storage
 from normalmesh.solvers.conjugate_gradients import times
 from normalmesh.solvers.elimination_plan import EliminationPlan
 from normalmesh.solvers.selected_inverse import inverse_diagonal
-
-#: Minimum number of unknowns for each thread.
-GRAIN = 1 << 15
 
 
 class Cholesky:
@@ -30,8 +26,7 @@ class Cholesky:
     matrix
         (n, n), symmetric, with the pattern of all matrices to be factorised.
     coordinates
-        (n, 2) positions of the unknowns in the plane, in any unit. Without them, positions are derived from distances
-        in the graph, which takes longer and gives somewhat more fill-in.
+        (n, 2) positions of the unknowns in the plane, in any unit. Without them, fill-in is several times as large.
     workspace
         Memory for the factor and for updates. By default, the factorisation has its own.
     kind
@@ -84,13 +79,12 @@ class Cholesky:
         """Return x (n,) with A x = right_side (n,), up to rounding."""
         assert self._storage is not None
         order, rows = self._plan.elimination.blocks.order, self._plan.elimination.tree.rows
-        x, carried = np.empty(order.size), np.empty(rows.size)
-        in_parallel(gather, x.size, right_side, order, x, grain=GRAIN)
+        x, carried = right_side[order], np.empty(rows.size)
         for upwards in (True, False):
             self._plan.substitute(self._passes, upwards, self._storage, x, carried)
         del carried
         solution = np.empty(x.size)
-        in_parallel(scatter, x.size, x, order, solution, grain=GRAIN)
+        solution[order] = x
         return solution
 
     def inverse_diagonal(self) -> Float:

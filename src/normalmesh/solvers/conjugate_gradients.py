@@ -15,7 +15,7 @@ from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers._conjugate_gradients import advance, dots, multiply, new_direction
 
 #: Minimal number of elements of a vector that a thread works on.
-GRAIN = 1 << 18
+VECTOR_GRAIN = 1 << 18
 #: Number of pieces of a dot product, whatever the number of threads.
 PIECES = 64
 
@@ -35,10 +35,8 @@ def conjugate_gradients(
     *,
     max_steps: int,
     max_residual: float = 0.0,
-    max_energy: float = 0.0,
-    hurry: bool = False,
 ) -> Progress:
-    """Improve x (n,) in place until the residual or the energy of the error is small enough.
+    """Improve x (n,) in place until the residual is small enough.
 
     Parameters
     ----------
@@ -52,10 +50,6 @@ def conjugate_gradients(
         Maximal number of steps.
     max_residual
         Stop at this norm of the residual.
-    max_energy
-        Stop at about this energy ⟨r, A⁻¹ r⟩ of the error.
-    hurry
-        Give up as soon as the rate of convergence so far would not suffice within ``max_steps``.
 
     Returns
     -------
@@ -63,18 +57,14 @@ def conjugate_gradients(
     """
     direction, product = np.zeros(x.size), np.zeros(x.size)
     length, slope, energy = 0.0, 1.0, math.inf
-    first = norm(residual)
     for taken in range(max_steps):
-        now = norm(residual)
-        if now <= max_residual or (taken > 0 and slope <= max_energy):
-            return Progress(taken, energy)
-        if hurry and now > first * (max_residual / first) ** (taken / max_steps):
+        if norm(residual) <= max_residual or (taken > 0 and slope <= 0):
             return Progress(taken, energy)
         step = precondition(residual)
         # Polak–Ribière, because the preconditioner may change from step to step.
         factor = -length * dot(step, product) / slope
         slope = energy = dot(step, residual)
-        in_parallel(new_direction, x.size, direction, step, factor, grain=GRAIN)
+        in_parallel(new_direction, x.size, direction, step, factor, grain=VECTOR_GRAIN)
         # Memory for one product at a time.
         del product, step
         product = multiplied(direction)
@@ -82,14 +72,14 @@ def conjugate_gradients(
         if not curvature > 0:
             return Progress(taken, energy)
         length = slope / curvature
-        in_parallel(advance, x.size, x, residual, direction, product, length, grain=GRAIN)
+        in_parallel(advance, x.size, x, residual, direction, product, length, grain=VECTOR_GRAIN)
     return Progress(max_steps, energy)
 
 
 def dot(a: NDArray[np.floating[Any]], b: NDArray[np.floating[Any]]) -> float:
     """Return ⟨a, b⟩ in float64, summed in pieces that do not depend on the number of threads."""
     sums = np.empty(PIECES)
-    in_parallel(dots, PIECES, a, b, sums, grain=max(1, PIECES * GRAIN // max(a.size, 1)))
+    in_parallel(dots, PIECES, a, b, sums, grain=max(1, PIECES * VECTOR_GRAIN // max(a.size, 1)))
     # In order; sum() would not be.
     return float(np.cumsum(sums)[-1])
 
@@ -97,7 +87,9 @@ def dot(a: NDArray[np.floating[Any]], b: NDArray[np.floating[Any]]) -> float:
 def times(matrix: csr_matrix, vector: Float) -> Float:
     """Return the product (n,) of a matrix with a vector, on several threads."""
     product = np.empty(matrix.shape[0])
-    in_parallel(multiply, product.size, matrix.indptr, matrix.indices, matrix.data, vector, product, grain=GRAIN // 8)
+    in_parallel(
+        multiply, product.size, matrix.indptr, matrix.indices, matrix.data, vector, product, grain=VECTOR_GRAIN // 8
+    )
     return product
 
 

@@ -20,7 +20,6 @@ from normalmesh.solvers._border_elimination import (
     packed_length,
     substitute_front,
     subtract_next,
-    take_triangle,
 )
 from normalmesh.solvers._fronts import PIVOTS, ROWS
 
@@ -56,9 +55,7 @@ def eliminated(parts: Iterable[tuple[Integer, Float]], extra: Float, beyond: int
         add_to_front(triangle, places, front)
     front.panel[np.arange(own), lead + np.arange(own)] += extra
     _eliminate(front)
-    triangle = np.empty(beyond * (beyond + 1) // 2)
-    take_triangle(front.update, beyond, triangle)
-    return front.panel, triangle
+    return front.panel, np.concatenate([np.empty(0), *(front.update[i, i:beyond] for i in range(beyond))])
 
 
 def _eliminate(front: Front) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from normalmesh.array_types import Bool, Float, Int, Integer
 from normalmesh.errors import NormalMeshError
@@ -26,7 +27,7 @@ from normalmesh.solvers._cholesky import (
     factorise,
     substitute,
 )
-from normalmesh.solvers._dissection import Ordering, Pattern, Positions, dissect, landmark_coordinates
+from normalmesh.solvers._dissection import Ordering, Pattern, Positions, dissect
 from normalmesh.solvers.analysis import assembly_of, couplings
 from normalmesh.solvers.elimination_tree import EliminationTree
 
@@ -59,8 +60,8 @@ class EliminationPlan:
     matrix
         (n, n), symmetric, with the pattern of all matrices to be factorised.
     coordinates
-        (n, 2) positions of the unknowns in the plane, in any unit. Without them, positions are derived from distances
-        in the graph, which takes longer and gives somewhat more fill-in.
+        (n, 2) positions of the unknowns in the plane, in any unit. Without them, the order is that of the
+        breadth-first search of Cuthill and McKee, with several times the fill-in.
     last
         (b,) unknowns that form the last block, in this order, to be left to the caller. By default there are none.
 
@@ -82,7 +83,7 @@ class EliminationPlan:
     def __init__(self, matrix: csr_matrix, coordinates: Float | None, last: Integer | None = None) -> None:
         self.pattern = Pattern(matrix.indptr, matrix.indices)
         if coordinates is None:
-            coordinates = landmark_coordinates(self.pattern)
+            coordinates = _breadth_first_coordinates(matrix)
         blocks, parts = _dissected(self.pattern, coordinates, np.empty(0, np.int32) if last is None else last)
         tree = couplings(self.pattern, blocks, parts)
         self.elimination = Elimination(blocks, tree, assembly_of(self.pattern, blocks, tree))
@@ -160,6 +161,13 @@ class EliminationPlan:
         for schedule in passes.substituting if upwards else reversed(passes.substituting):
             count = schedule.pointers.size - 1
             in_parallel(substitute, count, upwards, self.elimination, schedule, storage, x, carried, grain=1)
+
+
+def _breadth_first_coordinates(matrix: csr_matrix) -> Float:
+    """Return positions (n, 2) on a line for a graph without coordinates: neighbours are close together there."""
+    positions = np.zeros((matrix.shape[0], 2))
+    positions[reverse_cuthill_mckee(matrix, symmetric_mode=True), 0] = np.arange(len(positions))
+    return positions
 
 
 def _pointers(counts: NDArray[np.generic]) -> Int:

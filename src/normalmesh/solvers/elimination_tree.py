@@ -40,8 +40,7 @@ class EliminationTree:
     def postorder(self) -> Int:
         """Return the rank (B,) of each block in postorder: every subtree is contiguous and ends with its root."""
         size = self.sums(np.ones(self.parent.size, np.int64))
-        last: Int = self._nested(size) + size - 1
-        return last
+        return self._nested(size) + size - 1
 
     def tasks(self, work: Float, share: float) -> tuple[Int, Int]:
         """Divide the blocks into tasks, and these into levels. Tasks of one level do not depend on each other.

@@ -11,11 +11,9 @@ from scipy.sparse import csr_matrix
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.mesh.components import components
 from normalmesh.runtime.threads import in_parallel
-from normalmesh.solvers._gauge import component_sums, subtract_means
-from normalmesh.solvers.conjugate_gradients import PIECES
+from normalmesh.solvers._gauge import component_sums
+from normalmesh.solvers.conjugate_gradients import PIECES, VECTOR_GRAIN
 
-#: Minimum number of unknowns for each thread.
-GRAIN = 1 << 15
 #: Row sums below this share of the diagonal are taken for rounding errors.
 _ROUNDING = 1e-12
 
@@ -70,9 +68,7 @@ class Gauge:
         if not self.floating.any():
             return values
         mean = np.where(self.floating, self._sums(values) / self._sizes, 0.0)
-        centred = np.empty(values.size)
-        in_parallel(subtract_means, values.size, values, self.component, mean, centred, grain=GRAIN)
-        return centred
+        return values - mean[self.component]
 
     def _sums(self, values: Float) -> Float:
         """Return the sums (C,) of values (n,) over each component, in pieces that do not depend on threads."""
@@ -80,10 +76,11 @@ class Gauge:
         if count * PIECES > values.size:
             return np.bincount(self.component, values, count).astype(np.float64)
         pieces = np.zeros((PIECES, count))
-        in_parallel(component_sums, PIECES, self.component, values, pieces, grain=max(1, PIECES * GRAIN // values.size))
+        in_parallel(
+            component_sums, PIECES, self.component, values, pieces, grain=max(1, PIECES * VECTOR_GRAIN // values.size)
+        )
         # In order; sum() would not be.
-        sums: Float = np.cumsum(pieces, axis=0)[-1]
-        return sums
+        return np.cumsum(pieces, axis=0)[-1]
 
 
 def _connected(matrix: csr_matrix) -> Integer:

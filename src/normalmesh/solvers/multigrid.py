@@ -29,7 +29,7 @@ from normalmesh.solvers._multigrid import (
     smooth,
 )
 from normalmesh.solvers.cholesky import Cholesky
-from normalmesh.solvers.conjugate_gradients import GRAIN, dot
+from normalmesh.solvers.conjugate_gradients import VECTOR_GRAIN, dot
 from normalmesh.solvers.gauge import Gauge
 
 #: Factors by which corrections are enlarged. Constant interpolation over square cells doubles the energy of smooth
@@ -84,20 +84,20 @@ class _Level:
         """Return the result (n,) of a Gauss–Seidel sweep."""
         x = np.empty_like(b)
         pieces = max(1, min(_MAX_PIECES, b.size // _MIN_PIECE))
-        grain = max(1, pieces * GRAIN // b.size)
+        grain = max(1, pieces * VECTOR_GRAIN // b.size)
         in_parallel(smooth, pieces, pieces, self.graph, b, before, x, backwards, grain=grain)
         return x
 
     def restrict_residual(self, b: Float32, x: Float32) -> Float32:
         """Return the sums (m,) of b − A x over the aggregates."""
         coarse = np.empty(self.aggregates.indptr.size - 1, np.float32)
-        in_parallel(restrict_residual, coarse.size, self.graph, b, x, self.aggregates, coarse, grain=GRAIN)
+        in_parallel(restrict_residual, coarse.size, self.graph, b, x, self.aggregates, coarse, grain=VECTOR_GRAIN)
         return coarse
 
     def multiply(self, x: Float32) -> Float32:
         """Return A x (n,)."""
         product = np.empty_like(x)
-        in_parallel(multiply_graph, x.size, self.graph, x, product, grain=GRAIN)
+        in_parallel(multiply_graph, x.size, self.graph, x, product, grain=VECTOR_GRAIN)
         return product
 
 
@@ -165,7 +165,7 @@ class Multigrid:
         level = self.levels[depth]
         x = level.smooth(b, np.zeros_like(b), backwards=False)
         correction = self.solve(level.restrict_residual(b, x), depth + 1)
-        in_parallel(prolong, x.size, level.aggregate, correction, self.factor(depth + 1), x, grain=GRAIN)
+        in_parallel(prolong, x.size, level.aggregate, correction, self.factor(depth + 1), x, grain=VECTOR_GRAIN)
         return level.smooth(b, x, backwards=True)
 
     def factor(self, depth: int) -> np.float32:

@@ -31,8 +31,7 @@ class PartialCholesky:
     matrix
         (n, n), symmetric, with the pattern of all matrices to be factorised.
     coordinates
-        (n, 2) positions of the unknowns in the plane, in any unit. Without them, positions are derived from distances
-        in the graph.
+        (n, 2) positions of the unknowns in the plane, in any unit. Without them, fill-in is several times as large.
     workspace
         Memory for the factor and for updates, in use from :meth:`freeze` to :meth:`finish`. By default, the
         factorisation has its own.

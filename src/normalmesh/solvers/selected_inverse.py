@@ -63,5 +63,4 @@ def sandwich_diagonal(cholesky: Cholesky, matrix: csr_matrix, extra: Float, midd
         shifted = csr_matrix((matrix.data + sign * step * middle.data, matrix.indices, matrix.indptr), matrix.shape)
         cholesky.factorise(shifted, extra)
         diagonals.append(cholesky.inverse_diagonal())
-    difference: Float = (diagonals[0] - diagonals[1]) / (2 * step)
-    return difference
+    return (diagonals[0] - diagonals[1]) / (2 * step)

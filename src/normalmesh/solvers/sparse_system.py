@@ -10,7 +10,6 @@ factor in float32, which takes half the memory, they stop after three. A further
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -50,13 +49,10 @@ class Preconditioner(Protocol):
         One of :data:`METHODS`.
     max_steps
         Maximal number of steps of conjugate gradients.
-    max_stale_steps
-        Maximal number of steps after the matrix has changed, before it is prepared again.
     """
 
     method: str
     max_steps: int
-    max_stale_steps: int
 
     def prepare(self, matrix: csr_matrix, gauge: Gauge) -> None:
         """Prepare for a matrix with these free constants."""
@@ -72,8 +68,6 @@ class _Factor:
     """The Cholesky factor of a matrix."""
 
     method, max_steps = "cholesky", 20
-    # More steps cost as much as a new factor.
-    max_stale_steps = 4
 
     def __init__(
         self, matrix: csr_matrix, coordinates: Float | None, workspace: Workspace | None, single: bool
@@ -101,7 +95,7 @@ class _Factor:
 class _Hierarchy:
     """One multigrid cycle in float32."""
 
-    method, max_steps, max_stale_steps = "multigrid", 500, 0
+    method, max_steps = "multigrid", 500
 
     def prepare(self, matrix: csr_matrix, gauge: Gauge) -> None:
         self.multigrid = Multigrid(Graph.of(matrix))
@@ -153,7 +147,7 @@ class _Reached:
 
 
 class PreparedSystem:
-    """A matrix that has been analysed: it can be solved for many right-hand sides, and its values can be updated.
+    """A matrix that has been analysed and factorised: it can be solved for many right-hand sides.
 
     The free constant of each connected component whose rows sum to zero is chosen so that its mean is zero. A row of
     zeros is such a component, too. The caller need not fix any unknown.
@@ -200,28 +194,10 @@ class PreparedSystem:
             if method == "cholesky" or factor.cholesky.bytes <= (installed_memory() or UNKNOWN_MEMORY) / 2:
                 self._preconditioner = factor
         self.method = self._preconditioner.method
-        self._prepare()
+        self._preconditioner.prepare(self._matrix, self._gauge)
 
-    def reweigh(self, matrix: csr_matrix) -> None:
-        """Replace the matrix as :meth:`update` does, but without checks: pattern and zero entries must be the same."""
-        self._matrix = matrix
-        self._stale = True
-
-    def update(self, matrix: csr_matrix) -> None:
-        """Replace the matrix by another one with the same sparsity pattern, and keep the analysis.
-
-        The next solve first tries the old factor as preconditioner, and computes a new one only if that fails.
-        """
-        matrix = _checked_matrix(matrix)
-        if not (
-            np.array_equal(matrix.indptr, self._matrix.indptr) and np.array_equal(matrix.indices, self._matrix.indices)
-        ):
-            raise NormalMeshError("the matrix has another sparsity pattern; prepare a new system for it")
-        self.reweigh(matrix)
-        self._gauge = Gauge.of(matrix)
-
-    def solve(self, right_side: ArrayLike, guess: ArrayLike | None = None, *, max_error: float = math.inf) -> Solution:
-        """Solve for a right-hand side (n,), beginning with a guess (n,) if there is one.
+    def solve(self, right_side: ArrayLike, *, max_error: float = math.inf) -> Solution:
+        """Solve for a right-hand side (n,).
 
         The residual is a sum over all unknowns, in which small components count for nothing. ``max_error`` asks for a
         small error of each unknown, as far as rounding allows: ``Solution.error`` has what was reached.
@@ -232,24 +208,32 @@ class PreparedSystem:
             The right-hand side contradicts the matrix, or the residual of 1e-8 is not reached.
         """
         b = self._consistent(right_side)
-        x = np.zeros(b.size) if guess is None else self._vector(guess, "guess").copy()
-        if self._stale:
-            reached = self._improve(x, b, self._preconditioner.max_stale_steps, hurry=True)
-            if reached.accepted:
-                return self._solution(x, self._sharpened(x, b, reached, max_error))
-            self._prepare()
-        reached = self._improve(x, b, self._preconditioner.max_steps)
+        x = np.zeros(b.size)
+        reached = self._improve(x, b)
         if not reached.accepted and self._preconditioner.sharpen():
-            self._prepare()
-            reached = self._improve(x, b, self._preconditioner.max_steps)
+            self._preconditioner.prepare(self._matrix, self._gauge)
+            reached = self._improve(x, b)
         return self._solution(x, self._sharpened(x, b, reached, max_error) if reached.accepted else reached)
 
-    def _prepare(self) -> None:
-        self._stale = False
-        self._preconditioner.prepare(self._matrix, self._gauge)
-
-    def _improve(self, x: Float, b: Float, max_steps: int, hurry: bool = False) -> _Reached:
-        return _improved(self._matrix, b, x, self._preconditioner.apply, max_steps, hurry)
+    def _improve(self, x: Float, b: Float) -> _Reached:
+        """Improve x in place by conjugate gradients; the residual is computed from x at the end."""
+        size = norm(b)
+        if size == 0:
+            x[:] = 0
+            return _Reached(0, 0.0, True)
+        taken = conjugate_gradients(
+            lambda p: times(self._matrix, p),
+            self._preconditioner.apply,
+            x,
+            b - times(self._matrix, x),
+            max_steps=self._preconditioner.max_steps,
+            max_residual=0.5 * TOLERANCE * size,
+        )
+        error = norm(b - times(self._matrix, x))
+        goal = TOLERANCE * size
+        if goal < error < np.inf:
+            goal = max(goal, ROUNDING * norm(abs(self._matrix) @ np.abs(x)))
+        return _Reached(taken.steps, error / size, error <= goal)
 
     def _sharpened(self, x: Float, b: Float, reached: _Reached, max_error: float) -> _Reached:
         """Estimate the error, and improve x in place until it is small enough or does not get smaller."""
@@ -291,7 +275,13 @@ class PreparedSystem:
 
     def _consistent(self, right_side: ArrayLike) -> Float:
         """Check that the right-hand side sums to zero over each floating component, and remove rounding errors."""
-        b = self._vector(right_side, "right side")
+        b = np.ascontiguousarray(right_side, np.float64)
+        if b.shape != (self._matrix.shape[0],):
+            raise NormalMeshError(
+                f"the right side is {shape_text(b.shape)} but the matrix has {self._matrix.shape[0]} rows"
+            )
+        if not np.all(np.isfinite(b)):
+            raise NormalMeshError("the right side holds NaN or infinite values")
         consistent = self._gauge.centred(b)
         if norm(b - consistent) > TOLERANCE * norm(b):
             raise NormalMeshError(
@@ -299,52 +289,6 @@ class PreparedSystem:
                 "whose rows of the matrix sum to zero"
             )
         return consistent
-
-    def _vector(self, values: ArrayLike, name: str) -> Float:
-        vector = np.ascontiguousarray(values, np.float64)
-        if vector.shape != (self._matrix.shape[0],):
-            raise NormalMeshError(
-                f"the {name} is {shape_text(vector.shape)} but the matrix has {self._matrix.shape[0]} rows"
-            )
-        if not np.all(np.isfinite(vector)):
-            raise NormalMeshError(f"the {name} holds NaN or infinite values")
-        return vector
-
-
-def solve_spd(
-    matrix: csr_matrix,
-    right_side: ArrayLike,
-    *,
-    coordinates: ArrayLike | None = None,
-    method: str = "auto",
-    guess: ArrayLike | None = None,
-) -> Solution:
-    """Solve one symmetric positive (semi)definite system; :class:`PreparedSystem` describes the arguments."""
-    return PreparedSystem(matrix, coordinates=coordinates, method=method).solve(right_side, guess)
-
-
-def _improved(
-    matrix: csr_matrix, b: Float, x: Float, precondition: Callable[[Float], Float], max_steps: int, hurry: bool = False
-) -> _Reached:
-    """Improve x in place by conjugate gradients; the residual is computed from x at the end."""
-    size = norm(b)
-    if size == 0:
-        x[:] = 0
-        return _Reached(0, 0.0, True)
-    taken = conjugate_gradients(
-        lambda p: times(matrix, p),
-        precondition,
-        x,
-        b - times(matrix, x),
-        max_steps=max_steps,
-        max_residual=0.5 * TOLERANCE * size,
-        hurry=hurry,
-    )
-    error = norm(b - times(matrix, x))
-    goal = TOLERANCE * size
-    if goal < error < np.inf:
-        goal = max(goal, ROUNDING * norm(abs(matrix) @ np.abs(x)))
-    return _Reached(taken.steps, error / size, error <= goal)
 
 
 def _checked_matrix(matrix: csr_matrix) -> csr_matrix:

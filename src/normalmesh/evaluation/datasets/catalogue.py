@@ -6,16 +6,106 @@ from os import PathLike
 from pathlib import Path
 
 from normalmesh.errors import NormalMeshError, path_text
+from normalmesh.evaluation.datasets import diligent_mv, harvard, picture_folders
 from normalmesh.evaluation.datasets.dataset import Dataset, OpenDataset
-from normalmesh.evaluation.datasets.diligent import Diligent
-from normalmesh.evaluation.datasets.diligent_mv import DiligentMV
-from normalmesh.evaluation.datasets.harvard import Harvard
-from normalmesh.evaluation.datasets.luces import Luces
-from normalmesh.evaluation.datasets.plain_folders import PlainFolders
-from normalmesh.evaluation.datasets.rgbn import Rgbn
 
 #: All data sets, those with the most specific files first: a folder belongs to the first that recognises it.
-DATASETS: tuple[Dataset, ...] = (DiligentMV(), Diligent(), Luces(), Harvard(), PlainFolders(), Rgbn())
+DATASETS = (
+    Dataset(
+        name="diligent-mv",
+        title="DiLiGenT-MV",
+        address="https://sites.google.com/site/photometricstereodata/mv",
+        layout="""
+        DiLiGenT-MV/mvpmsData/
+            bearPNG/                 and buddhaPNG, cowPNG, pot2PNG, readingPNG
+                Calib_Results.mat    KK, Rc_1, Tc_1 ... Rc_20, Tc_20
+                mesh_Gt.ply
+                view_01/             to view_20
+                    Normal_gt.mat    Normal_gt (rows, columns, 3)
+                    mask.png
+        """,
+        inner=("mvpmsData", "DiLiGenT-MV/mvpmsData", "DiLiGenT-MV"),
+        find=diligent_mv.find,
+        read=diligent_mv.read,
+    ),
+    Dataset(
+        name="diligent",
+        title="DiLiGenT",
+        address="https://sites.google.com/site/photometricstereodata/single",
+        layout="""
+        DiLiGenT/pmsData/
+            bearPNG/                 and ballPNG, buddhaPNG, catPNG, ...
+                Normal_gt.mat        Normal_gt (rows, columns, 3)
+                mask.png
+                K.txt                optional: 3×3 intrinsics, pixel centres at integers
+            diligent_depth_GT/       optional, here or one level up
+                bear_gt.mat          depth_gt (rows, columns), mm
+        """,
+        inner=("pmsData", "DiLiGenT/pmsData", "DiLiGenT"),
+        find=picture_folders.find_diligent,
+        read=picture_folders.read_diligent,
+    ),
+    Dataset(
+        name="luces",
+        title="LUCES",
+        address="http://www.robertomecca.com/luces.html",
+        layout="""
+        LUCES/data/
+            Bell/                    and Ball, Bowl, Buddha, Bunny, Cup, ...
+                led_params.txt       line 2: N_img nrows ncols f x0 y0 mean_distance
+                normals.png          16-bit RGB
+                mask.png
+                zgt.npz              zgt (rows, columns), mm
+        """,
+        inner=("data", "LUCES/data", "Luces/data", "LUCES"),
+        find=picture_folders.find_luces,
+        read=picture_folders.read_luces,
+    ),
+    Dataset(
+        name="harvard",
+        title="the photometric stereo data set of Harvard (PSData)",
+        address="https://vision.seas.harvard.edu/qsfs/Data.html",
+        layout="""
+        PSData/
+            cat/                     and frog, hippo, lizard, pig, scholar, turtle
+                result.mat           n (rows, columns, 3)
+        """,
+        inner=("PSData",),
+        find=harvard.find,
+        read=harvard.read,
+        cameras=("orthographic",),
+    ),
+    Dataset(
+        name="folders",
+        title="plain folders, one per case",
+        address="your own data",
+        layout="""
+        cases/
+            vase/                    any name
+                normals.png          or .exr, .tif, .npy, .npz, .mat
+                mask.png             optional; default: the alpha channel, or all pixels that are not black
+                K.txt                optional: 3×3 intrinsics, pixel centres at integers; default: orthographic
+                depth.npz            optional: depth (rows, columns); or .npy, .exr, .tif, .mat
+                meta.json            optional: {"units": "mm"}
+        """,
+        find=picture_folders.find_folders,
+        read=picture_folders.read_folder,
+        cameras_of=picture_folders.cameras_of_folder,
+    ),
+    Dataset(
+        name="rgbn",
+        title="RGBN",
+        address="https://gfx.cs.princeton.edu/gfx/proj/rgbn/",
+        layout="""
+        RGBN/
+            pinecone-normals.png     or pinecone/normals.png, normals/pinecone.png, pinecone_n.png; also TIFF, JPEG, EXR
+            pinecone-mask.png        optional; the colour pictures are not read
+        """,
+        find=picture_folders.find_rgbn,
+        read=picture_folders.read_rgbn,
+        cameras=("orthographic",),
+    ),
+)
 
 
 def find_dataset(name: str) -> Dataset:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -15,7 +14,8 @@ from normalmesh.evaluation.cases import Case
 CAMERAS = ("perspective", "orthographic")
 
 
-class Dataset(ABC):
+@dataclass(frozen=True)
+class Dataset:
     """A data set on disk. Nothing is downloaded; cases are read on demand.
 
     Attributes
@@ -28,112 +28,43 @@ class Dataset(ABC):
         Download address.
     layout
         The files that are read, as a directory tree.
+    find
+        Returns the folder or file of each case by name, for the folder of the objects; empty if there are none.
+    read
+        Returns a case, given its name, its folder or file, and a camera.
     inner
         Subfolders that may contain the objects, because archives differ in their top-level folders.
     cameras
         Cameras with which cases can be loaded: ``"perspective"``, ``"orthographic"`` or both, the default first.
+    cameras_of
+        The same for the folder or file of a case; default: all.
     """
 
     name: str
     title: str
     address: str
     layout: str
+    find: Callable[[Path], dict[str, Path]]
+    read: Callable[[str, Path, str], Case]
     inner: tuple[str, ...] = ()
     cameras: tuple[str, ...] = CAMERAS
+    cameras_of: Callable[[Path], tuple[str, ...]] | None = None
 
     def names(self, folder: str | PathLike[str], camera: str | None = None) -> list[str]:
-        """Return the names of the cases in a folder, all or those for a camera, without opening files."""
-        _check_camera(camera)
-        places = self._places_or_error(Path(folder))
-        return [name for name, place in places.items() if camera is None or camera in self._cameras(place)]
-
-    def group(self, name: str) -> str:
-        """Return the group of a case, which tables average over: the object of a view, else the case itself."""
-        return name.partition("/")[0]
+        """Return the names of the cases in a folder; see :meth:`OpenDataset.names`."""
+        return OpenDataset(self, Path(folder)).names(camera)
 
     def load(self, folder: str | PathLike[str], name: str, camera: str | None = None) -> Case:
-        """Load one case.
-
-        Parameters
-        ----------
-        folder
-            The folder of the whole data set.
-        name
-            One of :meth:`names`.
-        camera
-            ``"perspective"`` or ``"orthographic"``; default: the first of :attr:`cameras`. If a perspective case is
-            loaded as orthographic, its normals are unchanged and the pixel size is the mean depth divided by the focal
-            length, so that errors have the unit of the depth.
-
-        Raises
-        ------
-        NormalMeshError
-            If the data set, the case or a file of it is missing or unusable; the message names the file.
-        """
-        _check_camera(camera)
-        places = self._places_or_error(Path(folder))
-        if name not in places:
-            raise NormalMeshError(
-                f"{self.title} in {path_text(folder)} has no case {name!r}; its cases are {', '.join(places)}"
-            )
-        cameras = self._cameras(places[name])
-        if camera is not None and camera not in cameras:
-            raise NormalMeshError(
-                f"the camera of {name} of {self.title} must be {' or '.join(cameras)}, not {camera!r}"
-            )
-        return self._load(name, places[name], camera or cameras[0])
-
-    def cases(
-        self, folder: str | PathLike[str], camera: str | None = None, names: Iterable[str] | None = None
-    ) -> Iterator[Case]:
-        """Load the named cases, or all for the camera, one at a time."""
-        for name in self.names(folder, camera) if names is None else names:
-            yield self.load(folder, name, camera)
+        """Load one case of a folder; see :meth:`OpenDataset.load`."""
+        return OpenDataset(self, Path(folder)).load(name, camera)
 
     def recognises(self, folder: str | PathLike[str]) -> bool:
         """Return whether a folder has the layout of this data set."""
-        return bool(self._places(Path(folder)))
+        return bool(OpenDataset(self, Path(folder)).places())
 
     def description(self) -> str:
         """Return title, address and layout as text."""
         return f"{self.title}, {self.address}\n{indent(dedent(self.layout).strip(), '    ')}"
-
-    @abstractmethod
-    def _places_in(self, root: Path) -> dict[str, Path]:
-        """Return the folder or file of each case by name, for the folder of the objects; empty if there are none."""
-
-    @abstractmethod
-    def _load(self, name: str, place: Path, camera: str) -> Case:
-        """Load the case in a folder or file."""
-
-    def _cameras(self, place: Path) -> tuple[str, ...]:
-        """Return the cameras with which a case can be loaded, the default first."""
-        return self.cameras
-
-    def _file(self, folder: Path, *names: str) -> Path:
-        """Return the first of these files that exists, or raise an error with the expected layout."""
-        for name in names:
-            if (folder / name).is_file():
-                return folder / name
-        others = f" (nor {', '.join(names[1:])})" if names[1:] else ""
-        raise NormalMeshError(
-            f"{path_text(folder / names[0])}: there is no such file{others}; expected:\n{self.description()}"
-        )
-
-    def _places(self, folder: Path) -> dict[str, Path]:
-        for root in (folder, *(folder / inner for inner in self.inner)):
-            if root.is_dir() and (places := self._places_in(root)):
-                return places
-        return {}
-
-    def _places_or_error(self, folder: Path) -> dict[str, Path]:
-        places = self._places(folder)
-        if not places:
-            found = "there is no such folder" if not folder.is_dir() else f"this is not {self.title}"
-            raise NormalMeshError(
-                f"{path_text(folder)}: {found}; download it and point --data to its folder:\n{self.description()}"
-            )
-        return places
 
 
 @dataclass(frozen=True)
@@ -150,26 +81,83 @@ class OpenDataset:
 
     def names(self, camera: str | None = None) -> list[str]:
         """Return the names of all cases, or of those for a camera, without opening files."""
-        return self.dataset.names(self.folder, camera)
+        places = self._places_for(camera)
+        return [name for name, place in places.items() if camera is None or camera in self._cameras_of(place)]
 
     def group(self, name: str) -> str:
         """Return the group of a case, which tables average over: the object of a view, else the case itself."""
-        return self.dataset.group(name)
+        return name.partition("/")[0]
 
     def load(self, name: str, camera: str | None = None) -> Case:
-        """Load one case; see :meth:`Dataset.load`."""
-        return self.dataset.load(self.folder, name, camera)
+        """Load one case.
+
+        Parameters
+        ----------
+        name
+            One of :meth:`names`.
+        camera
+            ``"perspective"`` or ``"orthographic"``; default: the first of :attr:`cameras`. If a perspective case is
+            loaded as orthographic, its normals are unchanged and the pixel size is the mean depth divided by the focal
+            length, so that errors have the unit of the depth.
+
+        Raises
+        ------
+        NormalMeshError
+            If the data set, the case or a file of it is missing or unusable; the message names the file.
+        """
+        places, title = self._places_for(camera), self.dataset.title
+        if name not in places:
+            raise NormalMeshError(
+                f"{title} in {path_text(self.folder)} has no case {name!r}; its cases are {', '.join(places)}"
+            )
+        cameras = self._cameras_of(places[name])
+        if camera is not None and camera not in cameras:
+            raise NormalMeshError(f"the camera of {name} of {title} must be {' or '.join(cameras)}, not {camera!r}")
+        try:
+            return self.dataset.read(name, places[name], camera or cameras[0])
+        except MissingFileError as error:
+            raise NormalMeshError(f"{error}; expected:\n{self.dataset.description()}") from None
 
     def cases(self, camera: str | None = None, names: Iterable[str] | None = None) -> Iterator[Case]:
         """Load the named cases, or all for the camera, one at a time."""
-        return self.dataset.cases(self.folder, camera, names)
+        for name in self.names(camera) if names is None else names:
+            yield self.load(name, camera)
+
+    def places(self) -> dict[str, Path]:
+        """Return the folder or file of each case by name; empty if the folder holds no such data set."""
+        for root in (self.folder, *(self.folder / inner for inner in self.dataset.inner)):
+            if root.is_dir() and (places := self.dataset.find(root)):
+                return places
+        return {}
+
+    def _places_for(self, camera: str | None) -> dict[str, Path]:
+        if camera not in (None, *CAMERAS):
+            raise NormalMeshError(f"camera must be {' or '.join(CAMERAS)}, not {camera!r}")
+        places = self.places()
+        if not places:
+            found = f"this is not {self.dataset.title}" if self.folder.is_dir() else "there is no such folder"
+            raise NormalMeshError(
+                f"{path_text(self.folder)}: {found}; download it and point --data to its folder:\n"
+                f"{self.dataset.description()}"
+            )
+        return places
+
+    def _cameras_of(self, place: Path) -> tuple[str, ...]:
+        return self.cameras if self.dataset.cameras_of is None else self.dataset.cameras_of(place)
 
 
-def _check_camera(camera: str | None) -> None:
-    if camera not in (None, *CAMERAS):
-        raise NormalMeshError(f"camera must be {' or '.join(CAMERAS)}, not {camera!r}")
+class MissingFileError(NormalMeshError):
+    """A case lacks a file."""
 
 
 def first_file(folder: Path, names: Iterable[str]) -> Path | None:
     """Return the first of these files that exists, or None."""
     return next((folder / name for name in names if (folder / name).is_file()), None)
+
+
+def required_file(folder: Path, *names: str) -> Path:
+    """Return the first of these files that exists, or raise an error."""
+    if (path := first_file(folder, names)) is not None:
+        return path
+    others = f" (nor {', '.join(names[1:])})" if names[1:] else ""
+    raise MissingFileError(f"{path_text(folder / names[0])}: there is no such file{others}")

@@ -13,7 +13,7 @@ from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.datasets.case_assembly import assemble, read_map
-from normalmesh.evaluation.datasets.dataset import Dataset
+from normalmesh.evaluation.datasets.dataset import required_file
 from normalmesh.evaluation.datasets.poses import Pose
 from normalmesh.files.formats import file_format, reading, unusable
 from normalmesh.files.matlab import list_variables, read_variable
@@ -26,40 +26,25 @@ if TYPE_CHECKING:
 MIN_COVERAGE = 0.5
 
 
-class DiligentMV(Dataset):
-    """DiLiGenT-MV. Normals are in the camera frame: x right, y up, z towards the viewer. Depth of the mesh is in mm.
+def find(root: Path) -> dict[str, Path]:
+    """Return the folders of all views by object and view."""
+    views = sorted(path for path in root.glob("*/view_*") if re.fullmatch(r"view_\d+", path.name) and path.is_dir())
+    return {f"{view.parent.name.removesuffix('PNG')}/{view.name}": view for view in views}
+
+
+def read(name: str, place: Path, camera: str) -> Case:
+    """Read a view. Normals are in the camera frame: x right, y up, z towards the viewer. Depth of the mesh is in mm.
 
     ``Calib_Results.mat`` is written by Bouguet's toolbox: a point X of the mesh is projected to ``KK (Rc_i X + Tc_i)``,
     x right, y down, z forward, the centre of the first pixel at (0, 0). Lens distortion (``kc``) is ignored: the ground
     truth is assumed to be free of it.
     """
-
-    name = "diligent-mv"
-    title = "DiLiGenT-MV"
-    address = "https://sites.google.com/site/photometricstereodata/mv"
-    layout = """
-        DiLiGenT-MV/mvpmsData/
-            bearPNG/                 and buddhaPNG, cowPNG, pot2PNG, readingPNG
-                Calib_Results.mat    KK, Rc_1, Tc_1 ... Rc_20, Tc_20
-                mesh_Gt.ply
-                view_01/             to view_20
-                    Normal_gt.mat    Normal_gt (rows, columns, 3)
-                    mask.png
-        """
-    inner = ("mvpmsData", "DiLiGenT-MV/mvpmsData", "DiLiGenT-MV")
-
-    def _places_in(self, root: Path) -> dict[str, Path]:
-        views = sorted(path for path in root.glob("*/view_*") if re.fullmatch(r"view_\d+", path.name) and path.is_dir())
-        return {f"{view.parent.name.removesuffix('PNG')}/{view.name}": view for view in views}
-
-    def _load(self, name: str, place: Path, camera: str) -> Case:
-        model = place.parent
-        pose = _read_pose(self._file(model, "Calib_Results.mat"), int(place.name.removeprefix("view_")))
-        normal_map = read_map(
-            self._file(place, "Normal_gt.mat"), self._file(place, "mask.png"), camera, pose.camera, "Normal_gt"
-        )
-        distances = _distances(self._file(model, "mesh_Gt.ply", "mesh_gt.ply"), pose, normal_map)
-        return assemble(name, normal_map, distances, pose.camera, units="mm", group=self.group(name))
+    model = place.parent
+    pose = _read_pose(required_file(model, "Calib_Results.mat"), int(place.name.removeprefix("view_")))
+    normals, mask = required_file(place, "Normal_gt.mat"), required_file(place, "mask.png")
+    normal_map = read_map(normals, mask, camera, pose.camera, "Normal_gt")
+    distances = _distances(required_file(model, "mesh_Gt.ply", "mesh_gt.ply"), pose, normal_map)
+    return assemble(name, normal_map, distances, pose.camera, units="mm", group=name.partition("/")[0])
 
 
 def _read_pose(path: Path, view: int) -> Pose:

@@ -11,7 +11,6 @@ from normalmesh.array_types import Float32
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.datasets.case_assembly import repair_warnings_ignored
-from normalmesh.evaluation.datasets.dataset import Dataset
 from normalmesh.files.arrays import read_mat
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.normals.conventions import Convention
@@ -19,37 +18,26 @@ from normalmesh.normals.diagnosis import diagnose
 from normalmesh.normals.normal_map import NormalMap
 
 
-class Harvard(Dataset):
-    """Harvard. Normals are floats: x right, y up, z towards the viewer, the *bottom* row first, NaN outside.
+def find(root: Path) -> dict[str, Path]:
+    """Return the files of the objects by name."""
+    return {path.parent.name: path for path in sorted(root.glob("*/result.mat"))}
+
+
+def read(name: str, place: Path, camera: str) -> Case:
+    """Read an object. Normals are floats: x right, y up, z towards the viewer, the *bottom* row first, NaN outside.
 
     The camera is assumed to be orthographic. The normals are measured, and also serve as ground truth.
     """
-
-    name = "harvard"
-    title = "the photometric stereo data set of Harvard (PSData)"
-    address = "https://vision.seas.harvard.edu/qsfs/Data.html"
-    layout = """
-        PSData/
-            cat/                     and frog, hippo, lizard, pig, scholar, turtle
-                result.mat           n (rows, columns, 3)
-        """
-    inner = ("PSData",)
-    cameras = ("orthographic",)
-
-    def _places_in(self, root: Path) -> dict[str, Path]:
-        return {path.parent.name: path for path in sorted(root.glob("*/result.mat"))}
-
-    def _load(self, name: str, place: Path, camera: str) -> Case:
-        if (kind := file_format(place)) != "MAT":
-            raise unusable(place, f"expected a MAT file of version 5 to 7, not {kind}; in Matlab, save(..., '-v7')")
-        stored, _ = read_mat(place, None)
-        if stored.dtype.kind != "f":
-            raise unusable(place, f"normals must be floats, not {stored.dtype}")
-        normals = np.asarray(stored[::-1], np.float32)
-        try:
-            return Case(name, _normal_map(place, normals))
-        except NormalMeshError as error:
-            raise unusable(place, str(error)) from error
+    if (kind := file_format(place)) != "MAT":
+        raise unusable(place, f"expected a MAT file of version 5 to 7, not {kind}; in Matlab, save(..., '-v7')")
+    stored, _ = read_mat(place, None)
+    if stored.dtype.kind != "f":
+        raise unusable(place, f"normals must be floats, not {stored.dtype}")
+    normals = np.asarray(stored[::-1], np.float32)
+    try:
+        return Case(name, _normal_map(place, normals))
+    except NormalMeshError as error:
+        raise unusable(place, str(error)) from error
 
 
 def _normal_map(path: Path, normals: Float32) -> NormalMap:

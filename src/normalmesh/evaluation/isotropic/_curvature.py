@@ -36,17 +36,6 @@ def slope_between(smooth, mask, i, j, down, right):
 
 
 @kernel
-def normalise(first, last, normals, mask):
-    """Scale rows of normals inside the mask to unit length, in place."""
-    for i in range(first, last):
-        for j in range(mask.shape[1]):
-            if mask[i, j]:
-                x, y, z = normals[i, j, 0], normals[i, j, 1], normals[i, j, 2]
-                length = math.sqrt(x * x + y * y + z * z)
-                normals[i, j, 0], normals[i, j, 1], normals[i, j, 2] = x / length, y / length, z / length
-
-
-@kernel
 def fill_curvature(first, last, smooth, mask, camera, curvature):
     """Fill rows of the curvature (H, W) in 1/px of unit normals (H, W, 3); zero outside the mask."""
     for i in range(first, last):

@@ -35,6 +35,6 @@ def curvature(normal_map: NormalMap) -> Float32:
     smooth = ndimage.gaussian_filter(normal_map.normals, WIDTH, mode="constant", radius=REACH, axes=(0, 1))
     found = np.empty(normal_map.shape, np.float32)
     mask, camera = normal_map.mask, normal_map.camera.arrays
-    in_parallel(_curvature.normalise, len(mask), smooth, mask, grain=ROWS)
+    np.divide(smooth, np.sqrt((smooth**2).sum(axis=2, keepdims=True)), out=smooth, where=mask[..., None])
     in_parallel(_curvature.fill_curvature, len(mask), smooth, mask, camera, found, grain=ROWS)
     return found

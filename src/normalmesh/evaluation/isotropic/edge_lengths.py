@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from normalmesh.array_types import Float32, Int
-from normalmesh.decimation.quadrics import GRAIN, Pixels
+from normalmesh.decimation.quadrics import Pixels
 from normalmesh.evaluation.isotropic import _edge_lengths
 from normalmesh.evaluation.isotropic._edge_lengths import LengthArrays
 from normalmesh.mesh.closed_mesh import ClosedMesh
@@ -51,19 +51,13 @@ class EdgeLengths:
         self.samples = np.empty((len(mesh.faces), 4), np.float32)
         self.densities = np.empty(len(mesh.vertices), np.float32)
         arrays, normal_map = mesh.arrays, self.pixels.normal_map.arrays
-        in_parallel(
-            _edge_lengths.sample_faces, len(mesh.faces), arrays, normal_map, self.density, self.samples, grain=GRAIN
-        )
-        in_parallel(
-            _edge_lengths.vertex_densities, len(mesh.vertices), arrays, self.samples, self.densities, grain=GRAIN
-        )
+        in_parallel(_edge_lengths.sample_faces, len(mesh.faces), arrays, normal_map, self.density, self.samples)
+        in_parallel(_edge_lengths.vertex_densities, len(mesh.vertices), arrays, self.samples, self.densities)
 
     def long_edges(self, mesh: ClosedMesh) -> Int:
         """Return the corners across from the edges that are too long, longest first."""
         stretches = np.empty(3 * mesh.real_faces, np.float32)
-        in_parallel(
-            _edge_lengths.stretches_of_long_edges, len(stretches), mesh.arrays, self.arrays, stretches, grain=GRAIN
-        )
+        in_parallel(_edge_lengths.stretches_of_long_edges, len(stretches), mesh.arrays, self.arrays, stretches)
         corners = np.flatnonzero(stretches)
         return corners[np.argsort(-stretches[corners], kind="stable")]
 

@@ -22,7 +22,7 @@ from normalmesh.evaluation.isotropic import _isotropic
 from normalmesh.evaluation.isotropic.curvature import curvature
 from normalmesh.evaluation.isotropic.edge_lengths import EdgeLengths, expected_vertices
 from normalmesh.mesh.closed_mesh import ClosedMesh
-from normalmesh.mesh.origin import Remeshing, RemeshingRound
+from normalmesh.mesh.origin import Remeshing, Round
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
@@ -139,7 +139,7 @@ class _Trial:
 
     error: float
     mesh: ScreenMesh
-    rounds: tuple[RemeshingRound, ...]
+    rounds: tuple[Round, ...]
 
     @property
     def count(self) -> int:
@@ -184,7 +184,7 @@ class _Remesher:
             with self.monitor.timed("collapse"):
                 collapses = collapse(mesh, lengths)
             flips, moves = self._align(mesh, last=k == self.rounds - 1)
-            history.append(RemeshingRound(len(mesh.vertices), splits, collapses, flips, moves))
+            history.append(Round(len(mesh.vertices), collapses, flips, moves, splits=splits))
             self.monitor.reach(done + share * (k + 1) / self.rounds, len(mesh.vertices))
         return _Trial(error, mesh.to_screen(), tuple(history))
 
@@ -247,7 +247,7 @@ def split(mesh: ClosedMesh, lengths: EdgeLengths) -> int:
             break
         first = lengths.reserve_for_splits(mesh, len(order))
         splits = _isotropic.split_in_order(
-            order, mesh.arrays, mesh.outline_arrays, lengths.pixels.normal_map.mask, lengths.arrays, first
+            order, mesh.arrays, mesh.outline, lengths.pixels.normal_map.mask, lengths.arrays, first
         )
         lengths.compact(mesh)
         total += splits
@@ -276,7 +276,7 @@ def collapse(mesh: ClosedMesh, lengths: EdgeLengths) -> int:
             mark = np.zeros(mesh.ghost + 1, np.int32)
             stale = token = 0
         collapses, token = _isotropic.collapse_sweep(
-            mesh.arrays, mesh.outline_arrays, lengths.pixels.normal_map.mask, lengths.arrays, mark, token, states
+            mesh.arrays, mesh.outline, lengths.pixels.normal_map.mask, lengths.arrays, mark, token, states
         )
         total += collapses
         stale += collapses

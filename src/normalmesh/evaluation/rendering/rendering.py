@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 #: Smallest number of image rows that a thread processes in one block.
-GRAIN = 64
+ROWS = 64
 #: Bytes of a hit and a depth.
 PIXEL_BYTES = 12
 
@@ -110,7 +110,7 @@ def render_normal_map(
     normals = np.empty((*shape, 3), np.float32)
     vertex_normals = triangles.normals if smooth else np.empty((0, 3))
     mesh = (hits, triangles.vertices, triangles.faces, vertex_normals)
-    in_parallel(_rendering.fill_hit_normals, len(hits), *mesh, camera.arrays, normals, grain=GRAIN)
+    in_parallel(_rendering.fill_hit_normals, len(hits), *mesh, camera.arrays, normals, grain=ROWS)
     del mesh
     del hits
     if units is None:
@@ -169,7 +169,7 @@ def cast(vertices: ArrayLike, faces: ArrayLike, camera: Camera, shape: tuple[int
             origins += (2.0 - origins[:, 2:]) / directions[:, 2:] * directions
         found = scene.run(origins.astype(np.float32), directions.astype(np.float32))
         hits[rows] = found.reshape(-1, shape[1])
-    in_parallel(_rendering.fill_hit_depths, len(hits), hits, points, corners, camera.arrays, depth, grain=GRAIN)
+    in_parallel(_rendering.fill_hit_depths, len(hits), hits, points, corners, camera.arrays, depth, grain=ROWS)
     return hits, depth
 
 

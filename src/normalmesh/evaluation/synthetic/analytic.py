@@ -5,6 +5,8 @@ All but the sphere are reliefs over the image: see :func:`normalmesh.evaluation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from normalmesh.array_types import Float
@@ -86,19 +88,17 @@ def ridges(size: Size = 512, camera: Camera | str = "orthographic", height: floa
     height
         Height from furrow to crest, as a fraction of the shorter side of the image.
     """
-    shape = checked_shape(size)
 
-    def relief(screen: Float) -> Relief:
-        x, y = _centred(screen, shape)
+    def heights(x: Float, y: Float) -> Relief:
         winding, winding_slope = 0.1 * np.sin(5 * y), 0.5 * np.cos(5 * y)
         # A triangle wave across winding lines: 1 at the crests, 0 in the furrows.
         place = 5 * (x + 0.3 * y + winding)
         share = np.abs(2 * (place - np.floor(place)) - 1)
         slope = height * 2 * np.sign(2 * (place - np.floor(place)) - 1) * 5
         bowl = 0.2 * (x**2 + y**2)
-        return _in_pixels(height * share + bowl, slope + 0.4 * x, slope * (0.3 + winding_slope) + 0.4 * y, shape)
+        return height * share + bowl, slope + 0.4 * x, slope * (0.3 + winding_slope) + 0.4 * y
 
-    return lift("ridges", relief, shape, camera)
+    return _lifted("ridges", heights, size, camera)
 
 
 def cone(size: Size = 512, camera: Camera | str = "orthographic", height: float = 0.5) -> Case:
@@ -111,16 +111,14 @@ def cone(size: Size = 512, camera: Camera | str = "orthographic", height: float 
     height
         Height of the apex, as a fraction of the shorter side of the image; the radius of the base is 0.4.
     """
-    shape = checked_shape(size)
 
-    def relief(screen: Float) -> Relief:
-        x, y = _centred(screen, shape)
+    def heights(x: Float, y: Float) -> Relief:
         distance = np.hypot(x, y)
         steepness = np.where(distance < 0.4, height / 0.4, 0.0)
         away = -steepness / np.maximum(distance, 1e-12)
-        return _in_pixels(steepness * (0.4 - distance), away * x, away * y, shape)
+        return steepness * (0.4 - distance), away * x, away * y
 
-    return lift("cone", relief, shape, camera)
+    return _lifted("cone", heights, size, camera)
 
 
 def waves(size: Size = 512, camera: Camera | str = "orthographic", height: float = 0.12) -> Case:
@@ -133,10 +131,8 @@ def waves(size: Size = 512, camera: Camera | str = "orthographic", height: float
     height
         Largest height above the mean, as a fraction of the shorter side of the image.
     """
-    shape = checked_shape(size)
 
-    def relief(screen: Float) -> Relief:
-        x, y = _centred(screen, shape)
+    def heights(x: Float, y: Float) -> Relief:
         total, right, up = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x)
         for along_x, along_y, phase, share in WAVES:
             angle = 2 * np.pi * (along_x * x + along_y * y) + phase
@@ -144,9 +140,9 @@ def waves(size: Size = 512, camera: Camera | str = "orthographic", height: float
             total += height * share * np.sin(angle)
             right += slope * along_x
             up += slope * along_y
-        return _in_pixels(total, right, up, shape)
+        return total, right, up
 
-    return lift("waves", relief, shape, camera)
+    return _lifted("waves", heights, size, camera)
 
 
 def medallion(size: int = 512, camera: Camera | str = "orthographic") -> Case:
@@ -162,12 +158,17 @@ def medallion(size: int = 512, camera: Camera | str = "orthographic") -> Case:
     return Medallion(size).seen_by(camera)
 
 
-def _centred(screen: Float, shape: tuple[int, int]) -> tuple[Float, Float]:
-    """Return x (right) and y (up) relative to the centre of the image, as fractions of its shorter side."""
-    rows, columns = shape
-    return (screen[..., 0] - columns / 2) / min(shape), (rows / 2 - screen[..., 1]) / min(shape)
+def _lifted(name: str, heights: Callable[[Float, Float], Relief], size: Size, camera: Camera | str) -> Case:
+    """Return the case of a relief over x (right) and y (up) from the centre of the image.
 
+    These and the heights are fractions of the shorter side of the image.
+    """
+    rows, columns = shape = checked_shape(size)
 
-def _in_pixels(height: Float, right: Float, up: Float, shape: tuple[int, int]) -> Relief:
-    """Convert the height of a relief from fractions of the shorter side to pixels; slopes are unchanged."""
-    return min(shape) * height, right, up
+    def relief(screen: Float) -> Relief:
+        height, right, up = heights(
+            (screen[..., 0] - columns / 2) / min(shape), (rows / 2 - screen[..., 1]) / min(shape)
+        )
+        return min(shape) * height, right, up
+
+    return lift(name, relief, shape, camera)

@@ -138,8 +138,7 @@ def fractal(size: int | tuple[int, int] = 512, seed: int = 0, height: float = 0.
         weight *= 0.3 + 0.7 * crest
         cells, strength = 2 * cells, 0.55 * strength
     span = float(np.ptp(terrain))
-    heights: Float = (terrain - terrain.min()) * (height * longer / span if span > 0 else 1.0)
-    return heights
+    return (terrain - terrain.min()) * (height * longer / span if span > 0 else 1.0)
 
 
 def _noise(shape: tuple[int, int], cells: int, seed: int) -> Float:
@@ -147,8 +146,7 @@ def _noise(shape: tuple[int, int], cells: int, seed: int) -> Float:
     lattice = np.random.default_rng([seed, cells]).uniform(-1, 1, size=(cells + 4, cells + 4))
     axis = np.arange(-2.0, cells + 2)
     places = [(np.arange(side) + 0.5) * cells / max(shape) for side in shape]
-    values: Float = RectBivariateSpline(axis, axis, lattice, s=0)(*places)
-    return values
+    return RectBivariateSpline(axis, axis, lattice, s=0)(*places)
 
 
 def _numbers(heights: ArrayLike) -> Float:
@@ -192,8 +190,7 @@ def _filled(values: Float, inside: Bool) -> Float:
     if inside.all():
         return values
     nearest = ndimage.distance_transform_edt(~inside, return_distances=False, return_indices=True)
-    filled: Float = values[tuple(nearest)]
-    return filled
+    return values[tuple(nearest)]
 
 
 def _smoothed(values: Float, smoothing: float, step: Float) -> Float:
@@ -204,8 +201,7 @@ def _smoothed(values: Float, smoothing: float, step: Float) -> Float:
     widths = np.sqrt(smoothing**2 + np.maximum(step**2 - 1, 0) / 4)
     if not widths.any():
         return values
-    smoothed: Float = ndimage.gaussian_filter(values, widths, mode="nearest")
-    return smoothed
+    return ndimage.gaussian_filter(values, widths, mode="nearest")
 
 
 def _scale(values: Float, height: float) -> float:

@@ -89,8 +89,7 @@ def vase(along: int = 256, around: int = 512) -> trimesh.Trimesh:
 
 
 def _unit(vectors: Float) -> Float:
-    units: Float = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return units
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 
 
 def _torus_faces(along: int, around: int) -> Int:

@@ -1,60 +1,29 @@
-"""``normalmesh reconstruct --tiles``: options, estimates and the work folder of a reconstruction in tiles."""
+"""``normalmesh reconstruct --tiles``: the options, estimates and the work folder of a reconstruction in tiles."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from normalmesh.cli.console import Console
 from normalmesh.cli.interruption import cleanups
+from normalmesh.cli.option_tables import TILE, option_name, reject_several
+from normalmesh.engine.work_folder import holds_results, remove_work
 from normalmesh.errors import count_text, path_text
+from normalmesh.output.tileset import TILESET
+from normalmesh.reconstruction.tiled_estimate import TiledEstimate
+from normalmesh.runtime.memory import bytes_text
+from normalmesh.runtime.memory_budget import limited_memory
 from normalmesh.runtime.progress_bar import duration_text
+from normalmesh.runtime.threads import MAX_THREADS
 
-if TYPE_CHECKING:
-    from normalmesh.cli.console import Console
-    from normalmesh.cli.inputs import Task
-    from normalmesh.cli.settings import Settings
-    from normalmesh.maps.maps_on_disk import MapOnDisk
-    from normalmesh.normals.normal_map import NormalMap
-    from normalmesh.pieces.tiled_estimate import TiledEstimate
-
-#: Default side of a tile in pixels.
-TILE = 4096
 #: Suffix of the work folder beside an output.
 WORK = ".work"
-
-
-def tiling_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of reconstructions in tiles."""
-    for option in (
-        click.option("--keep-work", is_flag=True, help="Keep the work folder of --tiles after success."),
-        click.option("--work", type=click.Path(), help="Work folder of --tiles; default: OUT.work next to the output."),
-        click.option("--workers", type=click.IntRange(0), help="Processes for --tiles; 0: only this one."),
-        click.option(
-            "--scheduler", metavar="ADDRESS", help="Dask scheduler of a cluster for --tiles, tcp://host:8786."
-        ),
-        click.option("--tile-size", type=int, metavar="PIXELS", help=f"Side of a tile of --tiles.  [default: {TILE}]"),
-        click.option(
-            "--tiles", is_flag=True, help="Work in tiles, on all cores or a cluster; the map may exceed the memory."
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-def open_normal_map(task: Task, settings: Settings) -> NormalMap | MapOnDisk:
-    """Return the normal map of a task: in tiles, one that stays on disk, if its format can be read in windows."""
-    from normalmesh.maps.normal_maps import read_normal_map
-    from normalmesh.maps.windowed_arrays import can_be_opened
-    from normalmesh.normals.normal_map import NormalMap
-
-    stays = settings.tiling is not None and can_be_opened(task.source)
-    read = NormalMap.open if stays else read_normal_map
-    return read(task.source, task.mask, settings.view.argument(task.source), settings.convention, alpha=settings.alpha)
 
 
 @dataclass(frozen=True)
@@ -73,10 +42,9 @@ class Tiling:
         if not tiles:
             for name, value in {"tile_size": tile_size, **options}.items():
                 if value not in (None, False):
-                    raise click.UsageError(f"--{name.replace('_', '-')} is an option of --tiles: add that")
+                    raise click.UsageError(f"{option_name(name)} is an option of --tiles: add that")
             return None
-        if options["scheduler"] is not None and options["workers"] is not None:
-            raise click.UsageError("give only one of --scheduler, --workers")
+        reject_several([name for name in ("scheduler", "workers") if options[name] is not None])
         return cls(TILE if tile_size is None else tile_size, **options)
 
     def __str__(self) -> str:
@@ -84,8 +52,6 @@ class Tiling:
 
     def folder(self, output: Path) -> Path:
         """Return the work folder for an output."""
-        from normalmesh.output.tileset import TILESET
-
         if self.work is not None:
             return Path(self.work)
         beside = output.parent if output.name == TILESET else output
@@ -104,8 +70,6 @@ class Tiling:
     @contextmanager
     def work_kept(self, output: Path, console: Console) -> Iterator[None]:
         """Remove the work folder at the end, unless it is to be kept; after an error or a signal, say where it is."""
-        from normalmesh.engine.work_folder import holds_results, remove_work
-
         folder = self.folder(output)
         is_new = not folder.exists()
 
@@ -128,10 +92,6 @@ class Tiling:
 
     def needs_text(self, estimate: TiledEstimate, memory_limit: float | None, threads: int | None) -> str:
         """Return the memory, the disk and the time of an estimate as text."""
-        from normalmesh.runtime.memory import bytes_text
-        from normalmesh.runtime.memory_budget import limited_memory
-        from normalmesh.runtime.threads import MAX_THREADS
-
         disk, leader, worker = map(bytes_text, (estimate.disk, estimate.leader_memory, estimate.worker_memory))
         if self.scheduler is not None:
             return (
