@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from benchmarks.solve import forget_peak, status_megabytes
 from normalmesh import NormalMap, add_noise, integrate_pixels, reconstruct, reconstruct_levels, reconstruct_within
-from normalmesh.decimation.hierarchy import rectangle_pixels
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.evaluation.synthetic.medallion import Medallion
@@ -169,7 +168,7 @@ def estimate(normal_map: NormalMap, rule: dict[str, Any]) -> tuple[float, float]
     """Return the estimated bytes and seconds; there is no estimate of the seconds on the pixel grid."""
     counts = MaskCounts.of(normal_map.mask)
     if "pixels" in rule:
-        rectangle = rectangle_pixels(normal_map.mask)
+        rectangle = math.prod(normal_map.rectangle()[2:])
         return RECTANGLE_BYTES * rectangle + IMAGE_BYTES * normal_map.mask.size, math.nan
     if "levels" in rule:
         found = Estimate.levels(counts, levels(normal_map, rule))

@@ -41,7 +41,7 @@ def cases() -> Path:
     return CASES
 
 
-def silent_diagnosis(normals, mask=None, camera=None):
+def silent_diagnosis(pixels, camera, raw):
     """Return a diagnosis that finds no problem."""
     return SimpleNamespace(axes=None, candidates=("+x+y+z",), strongly_excludes=lambda convention: False)
 
@@ -50,7 +50,7 @@ def silent_diagnosis(normals, mask=None, camera=None):
 def no_diagnosis(monkeypatch, request):
     """Replace the diagnosis, which would warn of tiny and random maps, unless ``real_diagnosis`` is requested."""
     if "real_diagnosis" not in request.fixturenames:
-        monkeypatch.setattr(import_module("normalmesh.normals.diagnosis"), "diagnose", silent_diagnosis)
+        monkeypatch.setattr(import_module("normalmesh.normals.diagnosis"), "diagnose_pixels", silent_diagnosis)
 
 
 @pytest.fixture

@@ -1,7 +1,9 @@
 """Errors and warnings of normalmesh, and how their messages show values."""
 
 import reprlib
+import sys
 import unicodedata
+import warnings
 from os import PathLike, fspath
 
 #: Categories of characters that a terminal may obey instead of showing: control and format characters, line breaks.
@@ -21,6 +23,14 @@ class NormalMeshWarning(UserWarning):
 
 class ShortfallWarning(NormalMeshWarning):
     """Issued for a surface that lacks something that was asked for."""
+
+
+def warn_caller(text: str) -> None:
+    """Warn of a place outside this package: the line that called it."""
+    frame, depth = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("normalmesh."):
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(text, NormalMeshWarning, stacklevel=depth)
 
 
 def shape_text(shape: tuple[int, ...]) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from normalmesh import NormalMap
 from normalmesh.decimation import mask_counts
-from normalmesh.decimation.hierarchy import BLOCK, Hierarchy, foreground_window
+from normalmesh.decimation.hierarchy import BLOCK, Hierarchy
 from normalmesh.decimation.mask_counts import MaskCounts, fixed_corners
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from thread_counts import on_one_and_on_several
@@ -40,7 +40,7 @@ def test_they_are_those_of_the_meshes(name):
     normals[..., 2] = 1
     hierarchy = Hierarchy.of(NormalMap(normals, mask))
     fine, coarse = ScreenMesh.from_mask(mask), hierarchy.mesh(COARSEST)
-    assert np.array_equal(fixed_corners(mask[foreground_window(mask)]), np.isinf(hierarchy.errors))
+    assert np.array_equal(fixed_corners(mask[NormalMap(normals, mask).rectangle().window]), np.isinf(hierarchy.errors))
     assert (counts.pixels, counts.foreground) == (mask.size, mask.sum())
     assert (counts.corners, counts.fixed) == (len(fine.vertices), len(coarse.vertices))
     assert counts.outline == np.count_nonzero(fine.opposite < 0)

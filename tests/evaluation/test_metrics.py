@@ -17,8 +17,8 @@ from normalmesh import (
     integrate,
 )
 from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.gauges import PointGauge
 from normalmesh.evaluation.metrics import angles_between, normals_of_depth
-from normalmesh.evaluation.point_gauge import PointGauge
 from normalmesh.evaluation.synthetic.medallion import Medallion
 
 CAMERAS = [Orthographic(0.7), Perspective(30.0, 28.0, 12.0, 11.0)]

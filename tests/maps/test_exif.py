@@ -6,7 +6,7 @@ import pytest
 import tifffile
 
 from normalmesh import NormalMeshError, Perspective
-from normalmesh.maps.exif import read_exif_lens
+from normalmesh.maps.cameras import read_exif_lens
 
 FOCAL_LENGTH, EQUIVALENT, RESOLUTION, UNIT = 0x920A, 0xA405, 0xA20E, 0xA210
 COLUMNS, ROWS = 0xA002, 0xA003

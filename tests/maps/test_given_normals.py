@@ -12,7 +12,7 @@ from PIL import Image
 import normalmesh as nm
 from normalmesh.decimation.stopping import DEFAULT_COMPRESSION, StoppingRule
 from normalmesh.evaluation.synthetic.medallion import Medallion
-from normalmesh.maps.given_normals import given_array
+from normalmesh.maps.stored_normals import given_array
 
 TRUTH = Medallion(48).normal_map
 
@@ -166,3 +166,9 @@ def test_maps_on_disk_are_read_whole(tmp_path):
     on_disk = nm.MapOnDisk.of(TRUTH, tmp_path)
     expected = nm.reconstruct(TRUTH, vertices=50)
     assert np.array_equal(nm.reconstruct(on_disk, vertices=50).vertices, expected.vertices)
+
+
+def test_maps_on_disk_are_no_arrays(tmp_path):
+    on_disk = nm.MapOnDisk.of(TRUTH, tmp_path)
+    with pytest.raises(nm.NormalMeshError, match="stays on disk: give it to reconstruct_tiled"):
+        nm.read_normal_map(on_disk)

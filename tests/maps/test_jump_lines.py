@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from normalmesh import NormalMeshError
-from normalmesh.maps.jump_lines import read_jump_lines
+from normalmesh.maps.point_files import read_jump_lines
 
 
 def test_an_image_is_an_edge_image(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from normalmesh import NormalMeshError
-from normalmesh.maps.priors import read_control_points
+from normalmesh.maps.point_files import read_control_points
 
 
 def read(tmp_path, text, encoding="utf-8"):

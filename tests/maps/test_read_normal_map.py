@@ -40,12 +40,12 @@ class TestConventions:
     def use(self, monkeypatch, axes=None, candidates=(), excluded=()):
         seen = []
 
-        def diagnose(normals, mask=None, camera=None):
-            seen.append((normals.copy(), mask.copy(), camera))
+        def diagnose_pixels(pixels, camera, raw):
+            seen.append((pixels.channels.copy(), pixels.usable.copy(), camera))
             excludes = lambda convention: convention.axes in excluded  # noqa: E731
             return SimpleNamespace(axes=axes, candidates=candidates, strongly_excludes=excludes)
 
-        monkeypatch.setattr(import_module("normalmesh.normals.diagnosis"), "diagnose", diagnose)
+        monkeypatch.setattr(import_module("normalmesh.normals.diagnosis"), "diagnose_pixels", diagnose_pixels)
         return seen
 
     def test_auto_takes_what_the_data_show(self, tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 
 import normalmesh as nm
 from normal_map_files import encode
-from normalmesh.maps import windowed_arrays
+from normalmesh.files import windowed_arrays
 from surfaces import waves
 
 zarr = pytest.importorskip("zarr")

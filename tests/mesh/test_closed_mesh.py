@@ -17,7 +17,7 @@ from normalmesh.mesh._closed_mesh import (
 )
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.mesh._validity import link_is_simple
-from normalmesh.mesh.closed_mesh import MAX_SHIFT, ClosedMesh
+from normalmesh.mesh.closed_mesh import MAX_SMOOTHING, ClosedMesh
 
 MASKS = {
     "rectangle": np.ones((6, 7), bool),
@@ -176,5 +176,5 @@ def test_fragments_do_not_shrink():
     mask = np.zeros((9, 9), bool)
     mask[1, 1] = mask[1, 4:6] = mask[5, 1:8] = True
     outline = start_mesh(bumpy_map((9, 9), mask=mask)).outline
-    assert np.hypot(*(outline.smooth - outline.points).T).max() <= MAX_SHIFT + 1e-12
+    assert np.hypot(*(outline.smooth - outline.points).T).max() <= MAX_SMOOTHING + 1e-12
     assert not np.array_equal(outline.smooth, outline.points)

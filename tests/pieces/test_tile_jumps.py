@@ -69,7 +69,7 @@ def test_meshes_of_tiles_join_to_that_of_the_whole(camera, several):
     normal_map = torn_map("flaps", camera, several)
     hierarchy, run = Hierarchy.of(normal_map), Loop()
     clean, _ = clean_map(normal_map, run)
-    pixels = TilePixels(clean, None, clean.components.rectangle, normal_map.foreground, (0, 0), run, "jumps", SIDE)
+    pixels = TilePixels(clean, clean.components.rectangle, normal_map.foreground, run, "jumps", SIDE)
     levels = [hierarchy.level(vertices) for vertices in (6000, 1500, 10)]
     assert [pixels.level(vertices) for vertices in (6000, 1500, 10)] == levels
     near = NearCells.of(np.array([[133.0, 139.0], [150.0, 300.0], [261.0, 267.0]]), 40.0, normal_map.shape)
@@ -100,7 +100,7 @@ def test_meshes_with_the_largest_faces_join_across_tiles(seed):
     normals = np.stack([-slope[0], slope[1], np.ones_like(u)], axis=-1)
     normal_map, run = NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True)), Loop()
     clean, _ = clean_map(normal_map, run)
-    pixels = TilePixels(clean, None, clean.components.rectangle, normal_map.foreground, (0, 0), run, "jumps", SIDE)
+    pixels = TilePixels(clean, clean.components.rectangle, normal_map.foreground, run, "jumps", SIDE)
     hierarchy = Hierarchy.of(normal_map)
     near = NearCells.of(rng.uniform(100, 500, (5, 2)), 20.0, normal_map.shape)
     fine, coarse = hierarchy.level(4000), hierarchy.level(1)

@@ -5,6 +5,7 @@ import pytest
 
 from normalmesh import NormalMap, Orthographic, Perspective
 from normalmesh.normals import noise as noise_module
+from normalmesh.normals import rounding
 from normalmesh.normals.noise import MapNoise, Noise, component_noise, without_noise
 from normalmesh.pieces.clean_map import CleanMap
 from normalmesh.pieces.map_windows import Window, tiles_of
@@ -59,6 +60,16 @@ def test_a_mask_that_repeats_itself_is_sampled_unevenly(monkeypatch):
     normal_map, run = noisy(Scene.of(dome(SIZE), (SIZE, SIZE)).normal_map(Orthographic(), mask), 2.0), Loop()
     found = find_noise(normal_map, find_components(normal_map, run, SIDE), run, SIDE)
     assert found == component_noise(normal_map)
+
+
+@pytest.mark.parametrize("compared", [2**17, 20_000], ids=["all", "some"])
+def test_rounding_to_8_bits_is_found_as_in_the_whole_map(compared, monkeypatch):
+    monkeypatch.setattr(rounding, "COMPARED", compared)
+    clean = blotted(Orthographic(), several=True)
+    stored = NormalMap(np.round(clean.normals * 127.5 + 127.5) / 127.5 - 1, clean.mask)
+    expected, run = component_noise(stored), Loop()
+    assert expected.rounding.degrees > 0
+    assert find_noise(stored, find_components(stored, run, SIDE), run, SIDE) == expected
 
 
 @pytest.mark.parametrize("camera", CAMERAS, ids=["parallel", "pinhole"])

@@ -25,7 +25,7 @@ from normalmesh.jumps.jump_pixels import PixelsInMemory
 from normalmesh.jumps.seams import seams_of
 from normalmesh.pieces.clean_map import CleanMap
 from normalmesh.pieces.mask_components import find_components
-from normalmesh.pieces.mesh_in_pieces import MeshInPieces, Report
+from normalmesh.pieces.mesh_in_pieces import MeshInPieces
 from normalmesh.pieces.tile_grid import TileGrid
 from normalmesh.pieces.tiled_prior import TiledPrior
 from normalmesh.pieces.whole_mesh import WholeMesh
@@ -48,8 +48,8 @@ def solved(mesh, normal_map, prior, weight=None, jumps=None):
     waiting, none = np.zeros(len(mesh.vertices), bool), np.empty(0, np.int64)
     whole = WholeMesh(mesh.vertices, mesh.faces, waiting, seams, none).cut()
     given = TiledPrior.of(IntegrationOptions(prior=prior, prior_weight=weight), clean, grid, jumps, run)
-    noises, report = np.zeros((1, 2)), Report(None, 0, ({}, {}))
-    MeshInPieces(whole, clean, grid, noises, noises, jumps, given, report, runner)
+    noises = np.zeros((1, 2))
+    MeshInPieces(whole, clean, grid, noises, noises, jumps, given, None, runner)
     fixed = whole.component[whole.faces[given.on_faces(whole.screen(), run).touched, 0]]
     shift = mean_levels(whole.unknown, whole.component, whole.screen(), normal_map.camera, 1.0)
     return whole.unknown - with_prior_levels(shift, whole.levels, fixed)[whole.component], whole

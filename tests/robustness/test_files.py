@@ -28,9 +28,9 @@ from normalmesh import NormalMeshError, read_lights
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files.masks import read_mask
 from normalmesh.maps.cameras import read_camera_matrix
-from normalmesh.maps.decoding import decode
-from normalmesh.maps.normal_maps import chosen_mask, read_stored
-from normalmesh.maps.priors import read_control_points
+from normalmesh.maps.normal_maps import decode_in_memory
+from normalmesh.maps.point_files import read_control_points
+from normalmesh.maps.stored_normals import read_array
 from normalmesh.output.depth_maps import read_depth_map
 from normalmesh.output.mesh_conversion import convert_mesh
 from normalmesh.output.textures import colour_image
@@ -43,8 +43,7 @@ TRUNCATIONS = 250
 
 
 def normals(path: Path) -> None:
-    stored = read_stored(path)
-    decode(path, stored, chosen_mask(path, stored))
+    decode_in_memory(read_array(path), None, "auto")
 
 
 def converted(path: Path) -> None:
@@ -239,10 +238,10 @@ def test_deeply_nested_cells_of_a_mat_file_are_skipped(tmp_path: Path) -> None:
     cells = mat_array(b"normals", (1, 1), nested, array_class=1)
     path = tmp_path / "n.mat"
     path.write_bytes(mat_file(cells, mat_array(b"normals", (2, 2, 3), numbers)))
-    assert read_stored(path).shape == (2, 2)
+    assert read_array(path).size == (2, 2)
     path.write_bytes(mat_file(cells))
     with pytest.raises(NormalMeshError, match="no array has the shape"):
-        read_stored(path)
+        read_array(path)
 
 
 @pytest.mark.parametrize("is_big", [False, True])
@@ -269,7 +268,7 @@ def test_a_mat_file_with_wrong_dimensions(tmp_path: Path, shape: tuple[int, ...]
     path = tmp_path / "n.mat"
     path.write_bytes(mat_file(mat_array(b"normals", shape, mat_element(9, np.ones(12).tobytes()))))
     with pytest.raises(NormalMeshError, match=r"n\.mat"):
-        read_stored(path)
+        read_array(path)
 
 
 @pytest.mark.parametrize(

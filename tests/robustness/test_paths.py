@@ -19,9 +19,9 @@ from invocation import invoke, medallion, succeed, write_medallion
 from normal_map_files import dome, layer, write_exr
 from normalmesh import Surface, reconstruct
 from normalmesh.errors import escaped, path_text
-from normalmesh.files.file_names import plain_stem
-from normalmesh.maps.normal_maps import read_stored
+from normalmesh.maps.stored_normals import read_array
 from normalmesh.output.mesh_conversion import convert_mesh
+from normalmesh.output.mesh_formats import plain_stem
 
 STEMS = {
     "spaces": "two words ",
@@ -206,7 +206,7 @@ def test_an_exr_whose_name_is_not_utf8(tmp_path: Path) -> None:
         path = path.rename(tmp_path / os.fsdecode(b"n\xff.exr"))
     except OSError:
         pytest.skip("the file system does not allow this name")
-    assert read_stored(path).shape == (12, 17)
+    assert read_array(path).size == (12, 17)
 
 
 def test_outputs_that_are_links(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files import size_limits
 from normalmesh.files.masks import read_mask
 from normalmesh.maps.inspection import inspect_file
-from normalmesh.maps.normal_maps import read_size, read_stored
+from normalmesh.maps.stored_normals import read_array, read_size
 from normalmesh.output.depth_maps import read_depth_map
 from normalmesh.output.textures import colour_image
 from normalmesh.photometric.photographs import photographs
@@ -150,7 +150,7 @@ def test_the_size_of_any_file_is_in_its_header(tmp_path: Path) -> None:
     np.save(tmp_path / "n.npy", dome())
     np.savez(tmp_path / "n.npz", normals=dome(), mask=np.ones((12, 17)))
     for path in tmp_path.iterdir():
-        assert read_size(path) == read_stored(path).shape == (12, 17)
+        assert read_size(path) == read_array(path).size == (12, 17)
 
 
 @pytest.mark.parametrize("suffix", [".png", ".tif", ".exr", ".npy", ".npz", ".mat"])
@@ -198,12 +198,12 @@ def test_the_limit_holds_for_masks_and_can_be_set_by_the_environment(
         read_normal_map(path, mask, max_pixels=300)
     monkeypatch.setenv(size_limits.VARIABLE, "100")
     with pytest.raises(NormalMeshError, match=r"n\.png: claims 17 × 12"):
-        read_stored(path)
+        read_array(path)
     with size_limits.limited_pixels(1e3):
-        assert read_stored(path).shape == (12, 17)
+        assert read_array(path).size == (12, 17)
     monkeypatch.setenv(size_limits.VARIABLE, "plenty")
     with pytest.raises(NormalMeshError, match=f"{size_limits.VARIABLE} must be a positive number"):
-        read_stored(path)
+        read_array(path)
 
 
 def test_the_limit_of_commands(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_file_that_is_too_short_for_its_size(tmp_path: Path, suffix: str) -> N
     """The size is within the limit, but decoders would fill in the missing pixels."""
     path = tmp_path / f"n{suffix}"
     path.write_bytes(large(tmp_path)[suffix])
-    for read in (read_stored, colour_image) if suffix in (".png", ".jpg") else (read_stored,):
+    for read in (read_array, colour_image) if suffix in (".png", ".jpg") else (read_array,):
         with pytest.raises(NormalMeshError, match="too short for the 30000 × 30000 pixels"):
             read(path)
 
@@ -240,14 +240,14 @@ def test_a_long_header_of_an_array_is_not_read(tmp_path: Path, wrapped: bool) ->
     path = tmp_path / ("n.npz" if wrapped else "n.npy")
     path.write_bytes(npz(content) if wrapped else content)
     with pytest.raises(NormalMeshError, match="its header claims 4294967295 bytes"):
-        read_stored(path)
+        read_array(path)
 
 
 @pytest.mark.parametrize("header", [b"-" * 9000 + b"1", b"{'a':" * 1500, b"(" * 9000])
 def test_a_header_that_exhausts_the_parser(tmp_path: Path, header: bytes) -> None:
     (tmp_path / "n.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
     with pytest.raises(NormalMeshError, match="cannot be read as NPY"):
-        read_stored(tmp_path / "n.npy")
+        read_array(tmp_path / "n.npy")
 
 
 def test_a_compressed_variable_is_inflated_no_further_than_its_shape(tmp_path: Path) -> None:
@@ -258,13 +258,13 @@ def test_a_compressed_variable_is_inflated_no_further_than_its_shape(tmp_path: P
         content += packed.compress(bytes(1 << 20))
     content += packed.flush()
     (tmp_path / "n.mat").write_bytes(mat_file(struct.pack("<II", 15, len(content)) + content))
-    assert read_stored(tmp_path / "n.mat").shape == (2, 2)
+    assert read_array(tmp_path / "n.mat").size == (2, 2)
     # The name of the variable has 64 MB.
     head = inside[:8] + mat_element(6, struct.pack("<II", 6, 0)) + mat_element(5, struct.pack("<3i", 2, 2, 3))
     content = zlib.compress(head + struct.pack("<II", 1, 1 << 26) + bytes(1 << 26))
     (tmp_path / "n.mat").write_bytes(mat_file(struct.pack("<II", 15, len(content)) + content))
     with pytest.raises(NormalMeshError, match="its end is missing"):
-        read_stored(tmp_path / "n.mat")
+        read_array(tmp_path / "n.mat")
 
 
 def test_a_mesh_without_the_values_that_it_claims(tmp_path: Path) -> None:

@@ -18,9 +18,8 @@ from normalmesh.cli.run_summary import RunSummary, table_of
 from normalmesh.cli.settings import Settings
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.errors import path_text
-from normalmesh.maps.jump_lines import read_jump_lines
 from normalmesh.maps.maps_on_disk import MapOnDisk
-from normalmesh.maps.priors import read_control_points
+from normalmesh.maps.point_files import read_control_points, read_jump_lines
 from normalmesh.mesh.solid import Solid, solid_of
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap

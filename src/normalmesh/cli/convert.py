@@ -101,7 +101,8 @@ def _convert_mesh(source: Path, target: Path) -> dict[str, Any]:
 
 def _view(normals: Path | None, size: tuple[int, int] | None, choice: CameraChoice) -> tuple[Camera, tuple[int, int]]:
     """Return the camera, and the rows and columns of the depth map."""
-    from normalmesh.maps.normal_maps import own_camera, read_size
+    from normalmesh.maps.cameras import own_camera
+    from normalmesh.maps.stored_normals import read_size
 
     if normals is not None:
         size = read_size(normals)

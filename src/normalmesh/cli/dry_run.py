@@ -16,8 +16,8 @@ from normalmesh.cli.run_summary import LONGEST_NAME
 from normalmesh.cli.settings import Settings
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.errors import path_text
+from normalmesh.files.windowed_arrays import open_array
 from normalmesh.maps.normal_maps import read_foreground
-from normalmesh.maps.windowed_arrays import open_array
 from normalmesh.reconstruction.estimates import Estimate
 from normalmesh.runtime.memory import available_memory, bytes_text
 from normalmesh.runtime.progress_bar import duration_text

@@ -17,9 +17,9 @@ from normalmesh.cli.settings import NEEDS_PERSPECTIVE, Settings
 from normalmesh.errors import path_text
 from normalmesh.files.encoding import DEPTH_SUFFIXES
 from normalmesh.files.height_png import is_height_png
+from normalmesh.files.windowed_arrays import can_be_opened
+from normalmesh.files.zarr_windows import SIGNS
 from normalmesh.maps.maps_on_disk import MapOnDisk
-from normalmesh.maps.windowed_arrays import can_be_opened
-from normalmesh.maps.zarr_windows import SIGNS
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.output.solid_writing import SOLID_SUFFIXES
 from normalmesh.output.tileset import TILESET, is_tileset_folder

@@ -15,7 +15,7 @@ from normalmesh.evaluation.metrics import surface_seen
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files.formats import file_format
 from normalmesh.files.height_png import read_height_range, stored_range
-from normalmesh.maps.normal_maps import read_stored
+from normalmesh.maps.stored_normals import read_array
 from normalmesh.mesh.coverage import Coverage
 from normalmesh.mesh.height_grid import grid_surface
 from normalmesh.mesh.surface import Surface
@@ -115,7 +115,7 @@ def _map_or_heights(file: Path, reading: MapReading, view: CameraChoice) -> Norm
 def _holds_normals(file: Path) -> bool:
     """Check whether a file has the channels of normals, whatever is wrong with them or with the options."""
     try:
-        read_stored(file)
+        read_array(file)
     except NormalMeshError:
         return False
     return True

@@ -372,20 +372,6 @@ def collect_faces(first_block, last_block, block, corners, before, faces):
             before[b + 1] = count
 
 
-@kernel
-def choose_corners(first, last, levels, near, size, place, errors, kept):
-    """Fill rows of ``kept`` (R, C): 1 for corners above a level of error, infinite for those that must stay, else 0.
-
-    ``levels`` are those in cells ``near`` (Y, X) of ``size`` px, and elsewhere. ``place`` are row and column of the
-    first corner.
-    """
-    for i in range(first, last):
-        for j in range(errors.shape[1]):
-            level = levels[0] if near[(i + place[0]) // size, (j + place[1]) // size] else levels[1]
-            error = errors[i, j]
-            kept[i, j] = error if error == np.inf else np.float32(error > level)
-
-
 @inner
 def _is_kept(i, j, kept):
     return 0 <= i < kept.shape[0] and 0 <= j < kept.shape[1] and kept[i, j] > 0

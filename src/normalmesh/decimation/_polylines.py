@@ -17,7 +17,7 @@ MOVES, COLLAPSES = 2, 4
 #: Sweeps in which polylines are polished, and the steps (px) of the sweeps.
 POLISH_STEPS = (0.5, 0.5, 0.25, 0.25)
 #: Distance (px), in u and v, by which polishing moves a vertex at most: lines are known to half a pixel.
-MAX_SHIFT = 0.5
+MAX_POLISH = 0.5
 #: Ratio of twice its area to the square of its longest side that a face beside a line has at least after a collapse.
 MIN_FLATNESS = 0.04
 #: Change of the unit normals beside a line where a crease ends, and the distance (px) between two such ends.
@@ -294,7 +294,7 @@ def polish_lines(chosen, before, after, mesh, normals):
                 vertices[vertex, 0] = u + step * (place % 3 - 1)
                 vertices[vertex, 1] = v + step * (place // 3 - 1)
                 away = max(abs(vertices[vertex, 0] - start[k, 0]), abs(vertices[vertex, 1] - start[k, 1]))
-                if away > MAX_SHIFT:
+                if away > MAX_POLISH:
                     continue
                 moved = vertices[vertex, 0] != u or vertices[vertex, 1] != v
                 cost = star_spread(vertex, mesh, normals)

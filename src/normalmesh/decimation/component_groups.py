@@ -19,7 +19,7 @@ from normalmesh.mesh.jumps import JumpLine
 from normalmesh.normals.normal_map import NormalMap
 
 #: Distance (px) from the pixels of a group up to which its mesh may cover others.
-REACH = 2
+COVERED_BEYOND = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class ComponentGroup:
 
     @property
     def _near(self) -> tuple[slice, slice]:
-        rows, columns = (slice(max(part.start - REACH, 0), part.stop + REACH) for part in self.window)
+        rows, columns = (slice(max(part.start - COVERED_BEYOND, 0), part.stop + COVERED_BEYOND) for part in self.window)
         return rows, columns
 
     def map_of(self, normal_map: NormalMap) -> NormalMap:

@@ -60,7 +60,7 @@ class Region:
     @classmethod
     def around(cls, normal_map: NormalMap) -> Region:
         """Return the rectangle around the foreground of a whole map."""
-        return cls(*_rectangle(normal_map.mask), (0, 0), normal_map.camera)
+        return cls(*normal_map.rectangle(), (0, 0), normal_map.camera)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,12 +158,12 @@ class Hierarchy:
 
         It is the mesh of the level :data:`MIXED_LEVEL`. Whether a corner stays depends on errors within a block of it.
         """
-        kept = np.empty_like(self.errors)
-        levels = (np.float32(fine), np.float32(coarse))
-        place = self.corner[0] + near.inset[0], self.corner[1] + near.inset[1]
-        in_parallel(
-            _hierarchy.choose_corners, len(kept), levels, near.cells, SIZE, place, self.errors, kept, grain=ROWS
+        rows, columns = (
+            (np.arange(count) + first + inset) // SIZE
+            for count, first, inset in zip(self.errors.shape, self.corner, near.inset, strict=True)
         )
+        levels = np.where(near.cells[np.ix_(rows, columns)], np.float32(fine), np.float32(coarse))
+        kept = np.where(np.isinf(self.errors), self.errors, self.errors > levels).astype(np.float32)
         _hierarchy.keep_parents(kept, BLOCK)
         return replace(self, errors=kept)
 
@@ -182,28 +182,13 @@ class Hierarchy:
         return filled
 
 
+def bin_of(level: float) -> int:
+    """Return the bin of a histogram that counts corners with an error (px⁴)."""
+    return int(np.array(level, np.float32).view(np.int32)) >> 19
+
+
 def level_of(histogram: Int, vertices: int) -> float:
     """Return the error (px⁴) that about ``vertices`` corners of a histogram exceed, without those that must stay."""
-    infinite = int(np.array(np.inf, np.float32).view(np.int32)) >> 19
-    above = np.cumsum(histogram[:infinite][::-1])[::-1]
+    above = np.cumsum(histogram[: bin_of(np.inf)][::-1])[::-1]
     lowest = np.array(np.searchsorted(-above, -vertices) << 19, np.int32).view(np.float32)
     return float(np.nextafter(lowest, np.float32(-1)))
-
-
-def foreground_window(mask: Bool) -> tuple[slice, slice]:
-    """Return the rows and columns of the smallest rectangle around the foreground."""
-    top, left, height, width = _rectangle(mask)
-    return slice(top, top + height), slice(left, left + width)
-
-
-def rectangle_pixels(mask: Bool) -> int:
-    """Return the number of pixels of the smallest rectangle around the foreground."""
-    _, _, height, width = _rectangle(mask)
-    return height * width
-
-
-def _rectangle(mask: Bool) -> tuple[int, int, int, int]:
-    """Return top, left, height and width of the foreground."""
-    rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
-    top, left = int(rows[0]), int(columns[0])
-    return top, left, int(rows[-1]) - top + 1, int(columns[-1]) - left + 1

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.array_types import Bool, Float, Int, Integer
-from normalmesh.decimation.hierarchy import BLOCK, Hierarchy, Region, foreground_window
+from normalmesh.decimation.hierarchy import BLOCK, Hierarchy, Region
 from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
+from normalmesh.normals.windows import rectangle_of
 from normalmesh.runtime.threads import in_parallel
 
 Window = tuple[slice, slice]
@@ -63,7 +64,7 @@ class MaskCounts:
     @classmethod
     def of(cls, mask: Bool, known: tuple[Integer, int] | None = None) -> MaskCounts:
         """Count in a mask (H, W) with at least one foreground pixel, whose components and their number may be known."""
-        place = foreground_window(mask)
+        place = rectangle_of(np.any(mask, axis=1), np.any(mask, axis=0)).window
         window = mask[place]
         labels, components = component_labels(window) if known is None else (known[0][place], known[1])
         blocks = _blocks(window.shape)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import ndimage
 
 from normalmesh.array_types import Bool, Float
 
@@ -31,12 +30,14 @@ class NearCells:
     @classmethod
     def of(cls, points: Float, reach: float, shape: tuple[int, int]) -> NearCells:
         """Mark the cells within about ``reach`` px of points (K, 2), as u, v, on a screen of the given shape."""
-        cells = np.zeros((shape[0] // SIZE + 1, shape[1] // SIZE + 1), np.bool_)
-        column, row = (points / SIZE).astype(np.int64).T
-        cells[row, column] = True
-        steps = np.arange(-int(reach / SIZE), int(reach / SIZE) + 1)
-        disc = steps[:, None] ** 2 + steps**2 <= int(reach / SIZE) ** 2
-        return cls(ndimage.binary_dilation(cells, disc))
+        rows, columns, around = shape[0] // SIZE + 1, shape[1] // SIZE + 1, int(reach / SIZE)
+        column, row = np.unique((points / SIZE).astype(np.int64), axis=0).T
+        steps = np.arange(-around, around + 1)
+        # With a margin, which discs around cells at the sides reach into.
+        cells = np.zeros((rows + 2 * around, columns + 2 * around), np.bool_)
+        for down, right in np.argwhere(steps[:, None] ** 2 + steps**2 <= around**2):
+            cells[row + down, column + right] = True
+        return cls(cells[around : around + rows, around : around + columns].copy())
 
     def window(self, rows: slice, columns: slice) -> NearCells:
         """Return the cells of a window of the screen, with the pixel corners at its end."""

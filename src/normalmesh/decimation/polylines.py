@@ -25,7 +25,7 @@ from normalmesh.normals.normal_map import NormalMap
 SHARE = 0.15
 #: Tolerance (px) of polylines as a share of the mean distance of vertices, and its limits; where lines need too many
 #: edges, it rises in steps of GROWTH up to COARSEST before lines are dropped.
-TOLERANCE, FINEST, USUAL, GROWTH, COARSEST = 0.06, 0.35, 1.0, 1.2, 1.7
+LINE_TOLERANCE, FINEST, USUAL, GROWTH, COARSEST = 0.06, 0.35, 1.0, 1.2, 1.7
 #: Length (px) of the edges of a polyline, at most.
 LONGEST = 200.0
 #: Passes of smoothing with (1, 2, 1)/4 that remove the staircase of the pixels, and how far they move a point (px).
@@ -126,7 +126,7 @@ def _affordable(
     Points that are ``needed`` (K,) are kept if there are vertices for them. ``density`` is the number of vertices of
     the result for each pixel.
     """
-    tolerance = min(max(TOLERANCE / math.sqrt(density), FINEST), USUAL)
+    tolerance = min(max(LINE_TOLERANCE / math.sqrt(density), FINEST), USUAL)
     kept = needed | _thinned(points, chains, tolerance)
     while np.count_nonzero(kept) - len(chains) > SHARE * vertices and tolerance < COARSEST / GROWTH:
         tolerance *= GROWTH

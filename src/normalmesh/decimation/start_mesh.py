@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_array, checked_nonzero
 from normalmesh.array_types import Bool, UInt8
-from normalmesh.decimation.hierarchy import Hierarchy, rectangle_pixels
+from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.quadrics import Pixels
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED
@@ -127,7 +127,7 @@ def _coarse_mesh(
     normal_map, foreground = pixels.normal_map, pixels.normal_map.foreground
     most = FULL * foreground
     wanted = OVERSAMPLING * target + round(FEATURES * math.sqrt(foreground))
-    if foreground <= SMALL or wanted >= most or rectangle_pixels(normal_map.mask) > SPARSE * foreground:
+    if foreground <= SMALL or wanted >= most or math.prod(normal_map.rectangle()[2:]) > SPARSE * foreground:
         return None
     full = kept.pixels()
     if target:

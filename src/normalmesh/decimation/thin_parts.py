@@ -18,7 +18,7 @@ THIN = {2: 0, 4: 0, 8: 0, 16: 2}
 #: Side (px) of the blocks in which a mask is searched: their arrays fit into a core's cache.
 BLOCK = 512
 #: Pixels (px) around a block that determine what is thin in it.
-REACH = 2 * max(THIN)
+THIN_REACH = 2 * max(THIN)
 
 
 def thin_pixels(mask: Bool) -> Bool:
@@ -36,17 +36,17 @@ def thin_pixels(mask: Bool) -> Bool:
     if mask.all():
         return found
     blocks = list(_blocks(mask.shape))
-    in_parallel(_search_blocks, len(blocks), blocks, np.pad(mask, REACH), found, grain=1)
+    in_parallel(_search_blocks, len(blocks), blocks, np.pad(mask, THIN_REACH), found, grain=1)
     return found
 
 
 def _search_blocks(first: int, last: int, blocks: list[tuple[slice, slice]], padded: Bool, found: Bool) -> None:
     """Find the thin pixels of blocks first … last − 1 of a mask with a margin: a range kernel in NumPy."""
     for rows, columns in blocks[first:last]:
-        window = padded[rows.start : rows.stop + 2 * REACH, columns.start : columns.stop + 2 * REACH]
+        window = padded[rows.start : rows.stop + 2 * THIN_REACH, columns.start : columns.stop + 2 * THIN_REACH]
         if window.any() and not window.all():
             around = _around_thin_parts(window) | _around_thin_parts(~window)
-            found[rows, columns] = around[REACH:-REACH, REACH:-REACH]
+            found[rows, columns] = around[THIN_REACH:-THIN_REACH, THIN_REACH:-THIN_REACH]
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:

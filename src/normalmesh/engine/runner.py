@@ -86,6 +86,18 @@ class Runner:
         """
         return make()
 
+    def seconds_by_stage(self, prefix: str, among: bool = True) -> tuple[dict[str, float], dict[str, float]]:
+        """Return wall and CPU seconds of the stages below a further prefix, or of all others below that of this."""
+        wall, cpu = (
+            {
+                name: each
+                for name, each in found.items()
+                if name.startswith(self.prefix) and name.startswith(self.prefix + prefix) == among
+            }
+            for found in (self.seconds, self.cpu_seconds)
+        )
+        return wall, cpu
+
     def _report(self, stage: str, finished: int, count: int, work: float) -> None:
         """Report that the share ``work / count`` of the work has been done."""
         self.monitor.name = stage if count == 1 else f"{stage} {finished}/{count}"

@@ -12,7 +12,7 @@ from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.mesh.cut_mesh import edge_ends, following
 from normalmesh.mesh.screen_mesh import ScreenMesh
-from normalmesh.mesh.surface import Surface
+from normalmesh.mesh.surface import Surface, face_crosses
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 
@@ -126,7 +126,7 @@ def looks_of(surface: Surface, owners: Int32, normal_map: NormalMap, height: flo
     sums = np.stack([np.bincount(owners[seen], given[:, k], count) for k in range(3)], axis=1)
     uncovered, spilled = (int(np.count_nonzero(each)) for each in (normal_map.mask & ~owned, owned & ~normal_map.mask))
     teeth, turning, cut_length = _cuts(mesh, normal_map.mask)
-    normals = _normals(surface)
+    normals = face_crosses(surface.vertices, surface.faces)
     areas = np.linalg.norm(normals, axis=1)
     cosines = np.einsum("ij,ij->i", normals, sums)
     lengths = areas * np.linalg.norm(sums, axis=1)
@@ -150,12 +150,6 @@ def looks_of(surface: Surface, owners: Int32, normal_map: NormalMap, height: flo
         spill=100 * spilled / foreground,
         height=height,
     )
-
-
-def _normals(surface: Surface) -> Float:
-    """Return the normals (M, 3) of the faces, twice as long as their areas in space are large."""
-    a, b, c = (surface.vertices[surface.faces[:, k]] for k in range(3))
-    return np.cross(b - a, c - a)
 
 
 def _aspects(mesh: ScreenMesh) -> Float:

@@ -16,9 +16,8 @@ from normalmesh.arguments import checked_array, checked_bool, checked_choice, ch
 from normalmesh.array_types import Bool, Float, Floating, Int32
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.depth_gauge import DepthGauge
+from normalmesh.evaluation.gauges import DepthGauge, PointGauge
 from normalmesh.evaluation.looks import Looks, looks_of
-from normalmesh.evaluation.point_gauge import PointGauge
 from normalmesh.evaluation.synthetic.image_geometry import pixel_centres
 from normalmesh.mesh.surface import Surface, face_normals
 from normalmesh.normals.camera import MAX_COORDINATE, Camera

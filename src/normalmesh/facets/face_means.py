@@ -8,25 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from normalmesh.array_types import Float
-from normalmesh.facets._face_means import (
-    AREA,
-    BULGE,
-    CENTRE_U,
-    CENTRE_V,
-    COLUMNS,
-    COSINE,
-    INVERSE,
-    NORMAL_X,
-    NORMAL_Z,
-    PLANE_COLUMNS,
-    SLOPE_U,
-    SLOPE_V,
-    TIGHT,
-    TIGHT_U,
-    TIGHT_V,
-    Triangles,
-    face_means,
-)
+from normalmesh.facets import _face_means as columns
+from normalmesh.facets._face_means import Triangles, face_means
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
@@ -59,18 +42,18 @@ class FaceMeans:
         takes half the memory.
         """
         camera = normal_map.camera
-        table = np.empty((len(mesh.faces), PLANE_COLUMNS if planes_only else COLUMNS))
+        table = np.empty((len(mesh.faces), columns.PLANE_COLUMNS if planes_only else columns.COLUMNS))
         means = cls(mesh, camera, table)
         in_parallel(face_means, len(table), means.triangles, samples, normal_map.arrays, table)
         # A face far from all foreground has no mean. It is taken to face the viewer, with a very small weight.
-        empty = np.flatnonzero(table[:, INVERSE] == 0)
+        empty = np.flatnonzero(table[:, columns.INVERSE] == 0)
         rays = camera.rays(*means.centroids[empty].T)
         squared = (rays**2).sum(axis=1)
-        table[empty, INVERSE] = 1e6 / squared
+        table[empty, columns.INVERSE] = 1e6 / squared
         if not planes_only:
             means.mean_normals[empty] = camera.towards_viewer * rays / np.sqrt(squared)[:, None]
-            table[empty, TIGHT] = 1e-6 * squared
-            table[empty, COSINE] = 1.0
+            table[empty, columns.TIGHT] = 1e-6 * squared
+            table[empty, columns.COSINE] = 1.0
         return means
 
     @property
@@ -81,17 +64,17 @@ class FaceMeans:
     @property
     def areas(self) -> Float:
         """Areas (M,) of the faces on the screen, in px²."""
-        return self.table[:, AREA]
+        return self.table[:, columns.AREA]
 
     @property
     def centroids(self) -> Float:
         """Centroids (M, 2) of the faces, in px."""
-        return self.table[:, CENTRE_U : CENTRE_V + 1]
+        return self.table[:, columns.CENTRE_U : columns.CENTRE_V + 1]
 
     @property
     def cosines(self) -> Float:
         """Cosines (M,) of the angles between mean normals and the viewing rays of the centroids."""
-        return self.table[:, COSINE]
+        return self.table[:, columns.COSINE]
 
     @property
     def gradients(self) -> Float:
@@ -100,7 +83,7 @@ class FaceMeans:
         For a perspective camera, the slope of a plane in space changes from pixel to pixel; taken at the centroid, the
         slopes of all its pixels agree.
         """
-        return self.table[:, SLOPE_U : SLOPE_V + 1]
+        return self.table[:, columns.SLOPE_U : columns.SLOPE_V + 1]
 
     @property
     def bulges(self) -> Float:
@@ -111,22 +94,22 @@ class FaceMeans:
         pixel, where no curvature can be seen. For a perspective camera, the slopes at the centroid take the place of
         ∇z, at a relative error as large as the relative change of depth across the face.
         """
-        return self.table[:, BULGE]
+        return self.table[:, columns.BULGE]
 
     @property
     def mobilities(self) -> Float:
         """Weights (M,) of the faces, m_f = 1 / mean ⟨r, n⟩⁻²: steep faces count less."""
-        return 1.0 / self.table[:, INVERSE]
+        return 1.0 / self.table[:, columns.INVERSE]
 
     @property
     def tight_parameters(self) -> tuple[Float, Float]:
         """Means of ⟨r, n⟩² (M,) and of ⟨r, n⟩⟨n, τ⟩ (M, 2), the parameters m_f and b_f of eq. (10) itself."""
-        return self.table[:, TIGHT], self.table[:, TIGHT_U : TIGHT_V + 1]
+        return self.table[:, columns.TIGHT], self.table[:, columns.TIGHT_U : columns.TIGHT_V + 1]
 
     @property
     def mean_normals(self) -> Float:
         """Mean normals (M, 3), not of unit length: the more the normals of a face differ, the shorter."""
-        return self.table[:, NORMAL_X : NORMAL_Z + 1]
+        return self.table[:, columns.NORMAL_X : columns.NORMAL_Z + 1]
 
     @cached_property
     def normals(self) -> Float:

@@ -42,16 +42,15 @@ class Layer:
     alpha: str | None
 
 
-def read_exr(path: Path, layer: str | None) -> tuple[list[Floating], Floating | None]:
-    """Return three channels (H, W), and alpha (H, W) or None, of the layer named, or of the only one."""
+def read_exr(path: Path, layer: str | None) -> Floating:
+    """Return the channels (H, W, 3) of the layer named, or the only one, with alpha as a fourth if there is one."""
     with reading(path, "EXR"):
         parts = _read_parts(path)
         chosen = _chosen_layer(path, parts, layer)
         part = parts[chosen.part]
         _refuse_cropped(path, part)
         names = [*chosen.channels, *([chosen.alpha] if chosen.alpha else [])]
-        pixels = [_pixels(path, part.channels[name]) for name in names]
-    return pixels[:3], (pixels[3] if chosen.alpha else None)
+        return np.stack([_pixels(path, part.channels[name]) for name in names], axis=-1)
 
 
 def read_exr_size(path: Path) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
 
 #: Approximate number of cells of the grid, and of sampled normals.
-CELLS, SAMPLED = 1024, 2**16
+FLAT_CELLS, SAMPLED_NORMALS = 1024, 2**16
 
 
 def expected_uncertainty(normal_map: NormalMap, noise: Noise, vertices: int) -> float:
@@ -40,7 +40,7 @@ def expected_uncertainty(normal_map: NormalMap, noise: Noise, vertices: int) -> 
 
 def _flat_grid(mask: Bool) -> Surface:
     """Return a flat surface on the cells of a grid of which most is foreground (H, W), two faces each."""
-    side = math.ceil(math.sqrt(np.count_nonzero(mask) / CELLS))
+    side = math.ceil(math.sqrt(np.count_nonzero(mask) / FLAT_CELLS))
     columns = -(-mask.shape[1] // side)
     count = np.add.reduceat(mask, np.arange(0, mask.shape[0], side), axis=0, dtype=np.int64)
     count = np.add.reduceat(count, np.arange(0, mask.shape[1], side), axis=1)
@@ -59,7 +59,7 @@ def _flat_grid(mask: Bool) -> Surface:
 
 def _tilt_factor(normal_map: NormalMap) -> float:
     """Return by how much slopes enlarge the variance of heights."""
-    step = max(math.isqrt(normal_map.foreground // SAMPLED), 1)
+    step = max(math.isqrt(normal_map.foreground // SAMPLED_NORMALS), 1)
     if not normal_map.mask[::step, ::step].any():
         step = 1
     row, column = (step * each for each in np.nonzero(normal_map.mask[::step, ::step]))

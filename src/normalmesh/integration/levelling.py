@@ -22,16 +22,16 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.solvers.sparse_system import PreparedSystem
 
 #: Cells along the longer side of the map, at most, of the mesh on which the mean slope is found.
-CELLS = 64
+CELLS_ALONG_MAP = 64
 #: Share of the energy of a rise at a side that heights must leave for its slope to be determined. If they spread it
-#: evenly over the map, they leave about 1 / CELLS.
+#: evenly over the map, they leave about 1 / CELLS_ALONG_MAP.
 DETERMINED = 1e-6
 #: A map does not repeat if normals differ across its sides more than between any two rows or columns, by this factor,
 MAX_STEP = 1.5
 #: and by so many degrees in the mean.
 MIN_STEP = 2.0
 #: Number of these rows or columns that are looked at.
-SAMPLED = 256
+COMPARED_ROWS = 256
 
 
 def levelled(normal_map: NormalMap, repeats: Repeats, jumps: Jumps) -> tuple[NormalMap, Jumps, Repeats]:
@@ -108,7 +108,7 @@ def placed_slope(
 def _coarse_mesh(normal_map: NormalMap) -> ScreenMesh:
     """Return a mesh of the cells of a grid that hold foreground; its sides are those of the map."""
     rows, columns = normal_map.shape
-    cell = max(math.ceil(max(rows, columns) / CELLS), 1)
+    cell = max(math.ceil(max(rows, columns) / CELLS_ALONG_MAP), 1)
     edges = [np.linspace(0, side, max(side // cell, 1) + 1) for side in (rows, columns)]
     starts = [np.round(each[:-1]).astype(np.int64) for each in edges]
     held = np.logical_or.reduceat(np.logical_or.reduceat(normal_map.mask, starts[0], axis=0), starts[1], axis=1)
@@ -158,7 +158,7 @@ def check_repeating_map(normal_map: NormalMap, repeats: Repeats, stacklevel: int
 def _warn_of_step(normal_map: NormalMap, axis: int, stacklevel: int) -> None:
     """Warn if normals differ much more across the sides of a map than between neighbours inside."""
     normals, mask = np.moveaxis(normal_map.normals, 1 - axis, 0), np.moveaxis(normal_map.mask, 1 - axis, 0)
-    sample = np.unique(np.linspace(1, len(mask) - 1, SAMPLED).astype(np.int64)) if len(mask) > 1 else ()
+    sample = np.unique(np.linspace(1, len(mask) - 1, COMPARED_ROWS).astype(np.int64)) if len(mask) > 1 else ()
     inside = max((_mean_angle(normals, mask, k - 1, k) for k in sample), default=0.0)
     across = _mean_angle(normals, mask, -1, 0)
     if across > max(MAX_STEP * inside, MIN_STEP):

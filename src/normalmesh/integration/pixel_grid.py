@@ -70,10 +70,10 @@ class PixelPlanes:
     @classmethod
     def of(cls, normal_map: NormalMap) -> PixelPlanes:
         """Return the planes of a normal map."""
-        rows, columns = (np.flatnonzero(normal_map.mask.any(axis=axis)) for axis in (1, 0))
-        window = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+        top, left, *_ = rectangle = normal_map.rectangle()
+        window = rectangle.window
         mask = np.ascontiguousarray(normal_map.mask[window])
-        camera = window_camera(normal_map.camera, columns[0], rows[0]).arrays
+        camera = window_camera(normal_map.camera, left, top).arrays
         half_steps, mobility = np.zeros((*mask.shape, 4)), np.zeros(mask.shape)
         normals = np.ascontiguousarray(normal_map.normals[window])
         over_rows(pixel_slopes, mask.shape, normals, mask, camera, half_steps, mobility)

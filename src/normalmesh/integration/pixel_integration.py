@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy import ndimage
 
 from normalmesh.arguments import checked_instance
 from normalmesh.array_types import Float
-from normalmesh.decimation.hierarchy import rectangle_pixels
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.pixel_grid import PixelPlanes, no_edges, right_side, solve_grid, weigh_by_mobility
 from normalmesh.integration.pixel_jumps import with_jumps
@@ -86,7 +87,7 @@ def integrate_pixels(
     chosen = checked_discontinuities(discontinuities)
     repeats = Repeats.of(tileable, normal_map.shape)
     with limited_memory(memory_limit), limited_threads(threads):
-        rectangle = rectangle_pixels(normal_map.mask)
+        rectangle = math.prod(normal_map.rectangle()[2:])
         task = f"the integration on the pixel grid, of {rectangle} pixels with the background between them,"
         require_memory(RECTANGLE_BYTES * rectangle + IMAGE_BYTES * normal_map.mask.size, task, REMEDY)
         if repeats is not None:

@@ -28,9 +28,9 @@ MIN_WEIGHT, MAX_WEIGHT = 1e-9, 1e9
 #: and of depths, beyond which it would spoil the surface.
 MAX_DEPTH = 1e30
 #: Maximum distance (px) of a control point from the foreground.
-REACH = 2.0
+MAX_POINT_DISTANCE = 2.0
 #: Number of pixels of a depth map that are checked at the same time.
-BAND = 1 << 22
+CHECKED_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +117,11 @@ class Prior:
 
 
 def nearest_pixels(screen: Float, mask: Bool) -> Int:
-    """Return the foreground pixels (K,) nearest to points (K, 2), −1 if none is within :data:`REACH`."""
+    """Return the foreground pixels (K,) nearest to points (K, 2), −1 if none is within :data:`MAX_POINT_DISTANCE`."""
     steps = np.mgrid[-3:4, -3:4].reshape(2, -1).T
     steps = steps[np.argsort((steps**2).sum(axis=1), kind="stable")]
     # Far beyond the image, numbers of pixels would overflow.
-    near = np.clip(screen, -REACH - 1, np.array(mask.shape[::-1]) + REACH + 1)
+    near = np.clip(screen, -MAX_POINT_DISTANCE - 1, np.array(mask.shape[::-1]) + MAX_POINT_DISTANCE + 1)
     column, row = np.floor(near).astype(np.int64).T
     pixels, least = np.full(len(screen), -1, np.int64), np.full(len(screen), np.inf)
     for down, right in steps:
@@ -130,7 +130,7 @@ def nearest_pixels(screen: Float, mask: Bool) -> Int:
         here[here] = mask[i[here], j[here]]
         # From the point to the square of the pixel.
         distance = np.hypot(*(np.maximum(np.abs(screen.T - 0.5 - (j, i)) - 0.5, 0)))
-        better = here & (distance <= REACH) & (distance < least)
+        better = here & (distance <= MAX_POINT_DISTANCE) & (distance < least)
         pixels, least = np.where(better, i * mask.shape[1] + j, pixels), np.where(better, distance, least)
     return pixels
 
@@ -182,7 +182,7 @@ def check_prior(
 def _extremes(depths: NDArray[Any], normal_map: NormalMap | MapOnDisk) -> Float:
     """Return the least and largest finite depths (K,) of bands of a depth map (H, W) on the foreground."""
     height, width = normal_map.shape
-    step, found = max(BAND // width, 1), []
+    step, found = max(CHECKED_AT_ONCE // width, 1), []
     for top in range(0, height, step):
         rows = slice(top, min(top + step, height))
         band = depths[rows]

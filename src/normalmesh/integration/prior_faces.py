@@ -16,13 +16,13 @@ from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
 
 #: Maximum distance (px) of a point of the foreground from the outline of its component's mesh.
-REACH = 4.0
+MAX_OUTLINE_DISTANCE = 4.0
 #: Distance (px) between samples of outlines.
 SPACING = 0.5
 #: Share of the pixels of a part beside jumps from which on the mesh has that part, too.
 MIN_SHARE = 0.5
 #: Faces with less area (px²) have no plane.
-MIN_AREA = 1e-6
+LEAST_PLANE_AREA = 1e-6
 
 _LEVELS = 4  # of the lattice of samples in a face
 _SAMPLED = 64  # parts of fewer faces are located by all samples, others by the centroids of their faces
@@ -134,20 +134,20 @@ def _lattice() -> Float:
 
 
 def on_outline(mesh: ScreenMesh, home: Int32, points: Float, label: Integer) -> tuple[Int32, Float]:
-    """Return the face (K,), −1 beyond :data:`REACH`, and the place (K, 2), nearest to points on the outlines."""
+    """Return the face (K,), −1 beyond the maximum distance, and the place (K, 2), nearest to points on the outlines."""
     from scipy.spatial import cKDTree
 
     corners = np.flatnonzero(mesh.opposite < 0)
-    corners = corners[(mesh.areas[corners // 3] > MIN_AREA) & np.isin(home[corners // 3], label)]
+    corners = corners[(mesh.areas[corners // 3] > LEAST_PLANE_AREA) & np.isin(home[corners // 3], label)]
     start, end = mesh.vertices[edge_ends(mesh, corners)].transpose(1, 0, 2)
     pieces = np.ceil(np.linalg.norm(end - start, axis=1) / SPACING).astype(np.int64) + 1
     edge = np.repeat(np.arange(len(corners)), pieces)
     along = (np.arange(len(edge)) - (np.cumsum(pieces) - pieces)[edge]) / (pieces[edge] - 1).clip(1)
     samples = start[edge] + along[:, None] * (end - start)[edge]
     # Components are layers farther apart than the reach.
-    layer = 2 * (REACH + SPACING)
+    layer = 2 * (MAX_OUTLINE_DISTANCE + SPACING)
     tree = cKDTree(np.column_stack([samples, layer * home[corners // 3][edge]]))
-    distance, nearest = tree.query(np.column_stack([points, layer * label]), distance_upper_bound=REACH)
+    distance, nearest = tree.query(np.column_stack([points, layer * label]), distance_upper_bound=MAX_OUTLINE_DISTANCE)
     found = np.flatnonzero(np.isfinite(distance))
     faces, feet = np.full(len(points), -1, np.int32), points.copy()
     edge = edge[nearest[found]]

@@ -18,7 +18,7 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.solvers.conjugate_gradients import conjugate_gradients, norm
 
 #: Largest residual, relative to the right-hand side.
-TOLERANCE = 1e-8
+MAX_RESIDUAL = 1e-8
 #: Maximal number of steps of conjugate gradients; rough textures need thirty.
 MAX_STEPS = 500
 
@@ -35,7 +35,7 @@ def repeating_heights(normal_map: NormalMap, repeats: Repeats) -> Float:
     system = _TorusSystem(normal_map, repeats)
     right = system.right_side()
     x, residual = np.zeros_like(right), right.copy()
-    goal = TOLERANCE * norm(right)
+    goal = MAX_RESIDUAL * norm(right)
     conjugate_gradients(system.multiply, system.precondition, x, residual, max_steps=MAX_STEPS, max_residual=goal)
     if norm(right - system.multiply(x)) > 10 * goal:
         raise NormalMeshError("the integration of the tile did not converge: use reconstruct")

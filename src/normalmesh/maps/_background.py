@@ -86,15 +86,15 @@ def _touches_it(row, j, state):
 
 
 @kernel
-def deviations_beside(vectors, colour, state, deviations):
-    """Write how far pixels beside the background are from its colour, at most as many as fit; return their number."""
+def pixels_beside(state, places):
+    """Write row and column of the first pixels beside the background to ``places`` (n, 2); return their number."""
     count = 0
     for i in range(state.shape[0]):
         for j in range(state.shape[1]):
             if state[i, j] < BACKGROUND and _is_beside(i, j, state, BACKGROUND):
-                if count == len(deviations):
+                if count == len(places):
                     return count
-                deviations[count] = _deviation(vectors, i, j, colour)
+                places[count, 0], places[count, 1] = i, j
                 count += 1
     return count
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-from pathlib import Path
+import math
+from collections.abc import Callable, Iterator
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.array_types import Bool
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, repr_for_error
+from normalmesh.errors import NormalMeshError, path_text, repr_for_error, warn_caller
 from normalmesh.files.formats import unusable
-from normalmesh.files.masks import MARGIN, SOFT, reaches_half, share_between
+from normalmesh.files.masks import MARGIN, SOFT, count_between, empty_mask, reaches_half, value_range
+from normalmesh.files.packed_masks import ArrayMask, MaskBuilder, PackedMask
+from normalmesh.files.windowed_arrays import WindowedArray
+from normalmesh.normals.windows import Slices
 
 #: How to take an alpha channel: as a mask where it looks like one, always, or never.
 Alpha = Literal["auto", "mask", "ignore"]
@@ -29,79 +31,71 @@ def checked_alpha(alpha: Alpha) -> Alpha:
 
 
 def alpha_mask(
-    path: Path,
-    alpha: NDArray[np.generic] | None,
-    maximum: int | None,
-    use: Alpha,
-    foreground: Callable[[], Bool],
-) -> Bool | None:
-    """Return the mask (H, W) that an alpha channel holds, or None; warn if it is ignored because it looks like none.
+    array: WindowedArray, use: Alpha, foreground: Callable[[Slices], Bool], builder: MaskBuilder
+) -> ArrayMask | PackedMask | None:
+    """Return the mask that an alpha channel holds, or None; warn if it is ignored because it looks like none.
 
     Parameters
     ----------
-    path
-        The file, for messages.
-    alpha
-        (H, W), None if the file has none.
-    maximum
-        The value of opaque pixels; None for floats, where it is 1.
+    array
+        Stored normals; a fourth channel is alpha.
     use
         How to take it.
     foreground
-        Find the foreground (H, W) of the file without its alpha channel.
+        Find the foreground (h, w) of a window of the map without its alpha channel.
+    builder
+        What the mask is put together with.
     """
-    if use == "ignore" or alpha is None:
+    if use == "ignore" or array.shape[2] != 4:
         if use == "mask":
-            raise missing_alpha(path)
+            raise unusable(array.path, "has no alpha channel that could be the mask")
         return None
-    mask = reaches_half(alpha, maximum)
-    if use == "mask" or _has_two_values(alpha, mask):
-        return mask
-    lowest, highest = np.min(alpha), np.max(alpha)
-    opaque = opaque_value(maximum)
-    if lowest == highest == opaque:
-        return None
-    visible = is_visible(alpha, opaque)
-    if not visible.all() and _overlap(~visible, ~foreground()) >= MATCH:
+    pixels, opaque = math.prod(array.size), 1 if array.maximum is None else array.maximum
+    if use == "auto":
+        lowest, highest = value_range(alpha for _, alpha in _alphas(array))
+        if lowest == highest == opaque:
+            return None
+    half, inside, between = builder(array.size), 0, 0
+    for window, alpha in _alphas(array):
+        mask = reaches_half(alpha, array.maximum)
+        half.put(window, mask)
+        inside += int(np.count_nonzero(mask))
+        between += count_between(alpha, float(lowest), float(highest)) if use == "auto" else 0
+    if use == "mask":
+        if not inside:
+            raise empty_mask(array.path)
+        return half.done()
+    # Nearly all pixels have the lowest or the highest value, one of them outside the mask.
+    if 0 < inside < pixels and between / pixels <= SOFT:
+        return half.done()
+    if visible := _visible(array, opaque, foreground, builder):
         return visible
-    warn_of_ignored(path, lowest, highest)
+    warn_caller(
+        f"{path_text(array.path)}: the alpha channel, from {lowest:g} to {highest:g}, does not look like a mask and "
+        "was ignored; alpha='mask' takes it as one"
+    )
     return None
 
 
-def opaque_value(maximum: int | None) -> int:
-    """Return the value of opaque pixels."""
-    return 1 if maximum is None else maximum
+def _visible(
+    array: WindowedArray, opaque: int, foreground: Callable[[Slices], Bool], builder: MaskBuilder
+) -> ArrayMask | PackedMask | None:
+    """Return where alpha is not zero, up to a margin; None if that is not where the foreground is."""
+    visible, seen, both, either = builder(array.size), 0, 0, 0
+    for window, alpha in _alphas(array):
+        mask: Bool = np.greater(alpha, MARGIN * opaque)
+        visible.put(window, mask)
+        seen += int(np.count_nonzero(mask))
+        transparent, background = ~mask, ~foreground(window)
+        both += int(np.count_nonzero(transparent & background))
+        either += int(np.count_nonzero(transparent | background))
+    if not either or both / either < MATCH:
+        return None
+    if not seen:
+        raise empty_mask(array.path)
+    return visible.done()
 
 
-def is_visible(alpha: NDArray[np.generic], opaque: int) -> Bool:
-    """Return where an alpha channel is not zero, up to a margin."""
-    visible: Bool = np.greater(alpha, MARGIN * opaque)
-    return visible
-
-
-def missing_alpha(path: Path) -> NormalMeshError:
-    """Return the error for a file without the alpha channel that was asked for."""
-    return unusable(path, "has no alpha channel that could be the mask")
-
-
-def warn_of_ignored(path: Path, lowest: object, highest: object) -> None:
-    """Warn that an alpha channel was ignored."""
-    warnings.warn(
-        f"{path_text(path)}: the alpha channel, from {lowest:g} to {highest:g}, does not look like a mask and was "
-        "ignored; alpha='mask' takes it as one",
-        NormalMeshWarning,
-        stacklevel=5,
-    )
-
-
-def _has_two_values(alpha: NDArray[np.generic], mask: Bool) -> bool:
-    """Return whether nearly all pixels have the lowest or the highest value, one of them outside the mask."""
-    if mask.all() or not mask.any():
-        return False
-    return share_between(alpha) <= SOFT
-
-
-def _overlap(first: Bool, second: Bool) -> float:
-    """Return how many pixels are in both sets, as a share of those in one of them."""
-    union = np.count_nonzero(first | second)
-    return np.count_nonzero(first & second) / union if union else 0.0
+def _alphas(array: WindowedArray) -> Iterator[tuple[Slices, NDArray[np.generic]]]:
+    for window in array.passes():
+        yield window, array.read(*window)[..., 3]

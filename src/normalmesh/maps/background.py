@@ -13,15 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from normalmesh.array_types import Bool, Float, Float32, Floating, UInt8
+from normalmesh.files.size_limits import refuse_beyond_memory
 from normalmesh.maps._background import (
     BACKGROUND,
     COLOURED,
-    deviations_beside,
+    INSIDE,
+    deviations_of,
     flood_from_border,
     grow_background,
     mark_coloured,
+    pixels_beside,
     steep_outline,
 )
+from normalmesh.maps.decoded_windows import VectorWindows
+from normalmesh.normals.windows import centre_of, padded_window
 from normalmesh.runtime.row_blocks import row_blocks
 from normalmesh.runtime.threads import in_parallel
 
@@ -48,8 +53,6 @@ STEEP_SHARE, STEEP_SHARE_LOSSY = 0.45, 0.34
 FEW = 20
 #: Number of vectors that are sampled for lengths and noise.
 SAMPLED = 1 << 16
-#: Rows that are looked at together, where a sample is not enough.
-BLOCK_ROWS = 32
 
 
 @dataclass(frozen=True)
@@ -60,41 +63,55 @@ class Colour:
     tolerance: float
 
 
-def find_background(vectors: Float32, foreground: Bool, step: float) -> Colour | None:
-    """Take the background out of the foreground (H, W), in place.
+def find_background(
+    windows: VectorWindows, border: Float32, sample: Float32, step: float
+) -> tuple[Colour, UInt8] | None:
+    """Find the background of a map without a mask, besides what holds no normal.
+
+    While it looks, it keeps one byte a pixel: background spreads from the border all over the image.
 
     Parameters
     ----------
-    vectors
-        (H, W, 3), as decoded, in the file's own channels.
-    foreground
-        Without pixels that are known to hold no normal.
+    windows
+        The vectors, as decoded, in the file's own channels.
+    border
+        Vectors (n, 3) of the border of the image.
+    sample
+        Those (m, 3) of the foreground among :func:`sampled_pixels`.
     step
         Difference of successive values, as a component; 0 for floats.
 
     Returns
     -------
-    Colour or None
-        The colour of the background; None if there is none besides what holds no normal.
+    Colour, (H, W) uint8, or None
+        Its colour and a state, at least :data:`._background.BACKGROUND` where there is background; None if there is
+        none.
     """
-    border = np.concatenate([vectors[0], vectors[-1], vectors[1:-1, 0], vectors[1:-1, -1]])
     colour = border_colour(border, step)
-    lengths = None if colour is None else _usual_lengths(vectors, foreground, colour)
+    lengths = None if colour is None else _usual_lengths(windows, colour, sample)
     if colour is None or lengths is None:
         return None
-    could_be_normal = is_usual(colour, lengths)
-    mark, state = COLOURED if could_be_normal else BACKGROUND, np.zeros(foreground.shape, np.uint8)
-    in_parallel(mark_coloured, len(state), vectors, colour.vector, colour.tolerance, mark, state, grain=64)
+    refuse_beyond_memory(windows.path, math.prod(windows.shape))
+    # Could it be a normal, given the usual lengths of the rest?
+    could_be_normal = lengths[0] - OFF_LENGTH <= np.linalg.norm(colour.vector) <= lengths[1] + OFF_LENGTH
+    state = _coloured(windows, colour, COLOURED if could_be_normal else BACKGROUND)
     if could_be_normal:
-        flood_from_border(state, shortest_run(state.shape))
-    lossy = _grow(vectors, colour, state)
+        flood_from_border(state, max(BLOCK, min(state.shape) // SHORT_RUN))
+    deviations = _deviations_beside(windows, colour, state)
+    lossy = len(deviations) > 0 and np.median(deviations) <= LOSSY
+    if lossy:
+        _grow(windows, colour, state)
     if could_be_normal:
-        steep, total = steep_outline(vectors, colour.vector, state, math.cos(STEEP), 0, 0, *state.shape)
-        if not is_object(steep, total, lossy):
+        steep, total = _steep_outline(windows, colour, state)
+        if total < FEW or steep < (STEEP_SHARE_LOSSY if lossy else STEEP_SHARE) * total:
             return None
-    for rows in row_blocks(foreground.shape):
-        foreground[rows] &= state[rows] < BACKGROUND
-    return colour
+    return colour, state
+
+
+def sampled_pixels(shape: tuple[int, int]) -> tuple[int, int]:
+    """Return the first row and column, and the step, of the pixels of an image that are sampled for lengths."""
+    step = max(1, math.isqrt(math.prod(shape) // SAMPLED))
+    return step // 2, step
 
 
 def border_colour(border: Floating, step: float) -> Colour | None:
@@ -118,70 +135,83 @@ def _near(values: Float, colour: Float) -> Bool:
     return near
 
 
-def _usual_lengths(vectors: Float32, foreground: Bool, colour: Colour) -> Float | None:
+def _usual_lengths(windows: VectorWindows, colour: Colour, sample: Float32) -> Float | None:
     """Return the 10 % and 90 % quantiles of the lengths of vectors of other colours, from a sample; None if none is."""
-    every = sampled_pixels(foreground.shape)
-    sample = others(vectors[every][foreground[every]], colour)
-    if len(sample) == 0:
+    differing = _others(sample, colour)
+    if len(differing) == 0:
         # A small object in a large image may lie between the pixels of a sample of all of it.
-        blocks = (slice(start, start + BLOCK_ROWS) for start in range(0, len(foreground), BLOCK_ROWS))
-        sample = np.concatenate([others(vectors[block][foreground[block]], colour) for block in blocks])
-    return usual_lengths(sample)
-
-
-def sampled_pixels(shape: tuple[int, ...]) -> tuple[slice, slice]:
-    """Return rows and columns of the pixels of an image that are sampled for lengths."""
-    rows, columns = shape
-    step = max(1, math.isqrt(rows * columns // SAMPLED))
-    return slice(step // 2, None, step), slice(step // 2, None, step)
-
-
-def usual_lengths(vectors: Float) -> Float | None:
-    """Return the 10 % and 90 % quantiles of the lengths of vectors (n, 3); None if there is none."""
-    if len(vectors) == 0:
+        parts = (windows.raw(window) for window in windows.passes())
+        differing = np.concatenate(
+            [
+                _others(vectors[rows][foreground[rows]], colour)
+                for vectors, foreground in parts
+                for rows in row_blocks(foreground.shape)
+            ]
+        )
+    if len(differing) == 0:
         return None
-    usual: Float = np.quantile(np.linalg.norm(vectors, axis=1), [0.1, 0.9])
+    usual: Float = np.quantile(np.linalg.norm(differing, axis=1), [0.1, 0.9])
     return usual
 
 
-def is_usual(colour: Colour, lengths: Float) -> bool:
-    """Return whether a colour could be a normal, given the usual lengths of the rest."""
-    return bool(lengths[0] - OFF_LENGTH <= np.linalg.norm(colour.vector) <= lengths[1] + OFF_LENGTH)
-
-
-def shortest_run(shape: tuple[int, ...]) -> int:
-    """Return the least number of pixels of a run of the border from which background spreads."""
-    return max(BLOCK, min(shape) // SHORT_RUN)
-
-
-def others(sample: Float32, colour: Colour) -> Float:
+def _others(sample: Float32, colour: Colour) -> Float:
     """Return those of some vectors (K, 3) that are not of a colour, up to the noise of a lossy file."""
-    found = sample.astype(np.float64)
-    differing: Float = found[np.abs(found - colour.vector).max(axis=1) > LOSSY]
+    vectors = sample.astype(np.float64)
+    differing: Float = vectors[np.abs(vectors - colour.vector).max(axis=1) > LOSSY]
     return differing
 
 
-def _grow(vectors: Float32, colour: Colour, state: UInt8) -> bool:
-    """Add what differs from the background by the noise of a lossy file; return whether the file is lossy."""
-    deviations = np.empty(SAMPLED, np.float64)
-    count = deviations_beside(vectors, colour.vector, state, deviations)
-    if not is_lossy(deviations[:count]):
-        return False
-    grow(vectors, colour, state)
-    return True
+def _coloured(windows: VectorWindows, colour: Colour, mark: int) -> UInt8:
+    """Return the state (H, W) with a mark where vectors have the colour."""
+    state = np.zeros(windows.shape, np.uint8)
+    for window in windows.passes():
+        vectors, _ = windows.raw(window)
+        part = np.zeros(vectors.shape[:2], np.uint8)
+        in_parallel(mark_coloured, len(part), vectors, colour.vector, colour.tolerance, mark, part, grain=64)
+        state[window] = part
+    return state
 
 
-def is_lossy(deviations: Float) -> bool:
-    """Return whether pixels beside the background differ from its colour, by these deviations, by noise only."""
-    return bool(len(deviations) and np.median(deviations) <= LOSSY)
+def _deviations_beside(windows: VectorWindows, colour: Colour, state: UInt8) -> Float:
+    """Return how far pixels beside the background, the first ones of the image, are from its colour."""
+    places = np.empty((SAMPLED, 2), np.int64)
+    rows, columns = places[: pixels_beside(state, places)].T
+    vectors = np.empty((len(rows), 1, 3), np.float32)
+    for window in windows.passes():
+        begin, end = np.searchsorted(rows, (window[0].start, window[0].stop))
+        inside = (columns[begin:end] >= window[1].start) & (columns[begin:end] < window[1].stop)
+        if inside.any():
+            chosen = np.arange(begin, end)[inside]
+            part, _ = windows.raw(window)
+            vectors[chosen, 0] = part[rows[chosen] - window[0].start, columns[chosen] - window[1].start]
+    deviations = np.empty(len(rows), np.float64)
+    deviations_of(vectors, colour.vector, deviations)
+    return deviations
 
 
-def grow(vectors: Float32, colour: Colour, state: UInt8) -> None:
+def _grow(windows: VectorWindows, colour: Colour, state: UInt8) -> None:
     """Add what is near the colour of the background, and connected to it within a block of a lossy file."""
-    for turn in range(1, BLOCK + 1):
-        in_parallel(grow_background, len(state), vectors, colour.vector, LOSSY, state, turn, grain=64)
+    for window in windows.passes():
+        around = padded_window(window, BLOCK, windows.shape)
+        vectors, _ = windows.raw(around)
+        # What grew in other windows is foreground still, as far as this one is concerned.
+        part = np.where(state[around] > BACKGROUND, 0, state[around]).astype(np.uint8, copy=False)
+        for turn in range(1, BLOCK + 1):
+            in_parallel(grow_background, len(part), vectors, colour.vector, LOSSY, part, turn, grain=64)
+        state[window] = part[centre_of(window, around)]
 
 
-def is_object(steep: int, total: int, lossy: bool) -> bool:
-    """Return whether an outline of ``total`` pixels, of which some are steep, is that of an object."""
-    return total >= FEW and steep >= (STEEP_SHARE_LOSSY if lossy else STEEP_SHARE) * total
+def _steep_outline(windows: VectorWindows, colour: Colour, state: UInt8) -> tuple[int, int]:
+    """Return along how many pixels of the outline the foreground is steep, and the length of it."""
+    steep = total = 0
+    for window in windows.passes():
+        around = padded_window(window, INSIDE, windows.shape)
+        part = np.ascontiguousarray(state[around])
+        if part.min() >= BACKGROUND or part.max() < BACKGROUND:
+            continue
+        vectors, _ = windows.raw(around)
+        rows, columns = centre_of(window, around)
+        bounds = (rows.start, columns.start, rows.stop, columns.stop)
+        steep_here, length = steep_outline(vectors, colour.vector, part, math.cos(STEEP), *bounds)
+        steep, total = steep + steep_here, total + length
+    return steep, total

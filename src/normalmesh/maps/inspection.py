@@ -7,36 +7,33 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from normalmesh.array_types import Bool
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.stopping import StoppingRule
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
-from normalmesh.files.formats import file_format, unusable
+from normalmesh.errors import NormalMeshWarning, path_text
+from normalmesh.files.formats import file_format
 from normalmesh.files.size_limits import limited_pixels
 from normalmesh.integration.expected_uncertainty import expected_uncertainty
 from normalmesh.maps.alpha import Alpha, checked_alpha
-from normalmesh.maps.background import Colour
-from normalmesh.maps.decoding import DecodedNormals, StoredNormals, decode
-from normalmesh.maps.exif import ExifLens, read_exif_lens
-from normalmesh.maps.normal_maps import (
-    camera_from,
-    chosen_mask,
-    likely_convention,
-    own_camera,
-    read_stored,
-    to_project,
-)
+from normalmesh.maps.cameras import ExifLens, camera_from, own_camera, read_exif_lens
+from normalmesh.maps.normal_maps import decode_in_memory, normal_map_of
+from normalmesh.maps.stored_normals import read_array
 from normalmesh.normals.camera import Camera
-from normalmesh.normals.conventions import NAMED, Convention
-from normalmesh.normals.diagnosis import Diagnosis, diagnose
+from normalmesh.normals.conventions import NAMED, Convention, checked_convention, likely_convention
+from normalmesh.normals.diagnosis import Diagnosis
 from normalmesh.normals.noise import closure_error, component_noise
-from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.principal_point import question_camera
 from normalmesh.normals.repairs import Repairs
 from normalmesh.photometric.rti import RTI_FORMATS
+
+if TYPE_CHECKING:
+    from normalmesh.files.windowed_arrays import WindowedArray
+    from normalmesh.maps.background import Colour
+    from normalmesh.maps.map_decoding import DecodedMap
 
 
 @dataclass(frozen=True)
@@ -174,35 +171,28 @@ def inspect_file(
 ) -> Inspection:
     """Inspect the file of a normal map; arguments as for :func:`read_normal_map`."""
     path = Path(path)
-    stated = None if str(convention).strip().lower() == "auto" else Convention.parse(convention)
+    stated = checked_convention(convention)
     camera = own_camera(path) if camera is None else camera
     ready = None if callable(camera) else camera_from(camera)
     with limited_pixels(max_pixels), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NormalMeshWarning)
-        stored = read_stored(path)
-        inside = chosen_mask(path, stored, mask, checked_alpha(alpha))
-        decoded = decode(path, stored, inside)
-        name = str(file_format(path))
-        kind = _kind(stored)
-        camera = ready or camera_from(camera(stored.shape) if callable(camera) else camera)
-        question_camera(camera, stored.shape)
-        source = _mask_source(stored, mask) if inside is not None else _background_text(stored, decoded)
-        del stored  # as large as the file, decompressed
-        diagnosis = diagnose(decoded.vectors, decoded.foreground, camera)
+        array = read_array(path)
+        decoded = decode_in_memory(array, mask, checked_alpha(alpha))
+        camera = ready or camera_from(camera(array.size) if callable(camera) else camera)
+        question_camera(camera, array.size)
+        kind, source = _kind(array), _mask_source(array, decoded, mask)
+        del array  # as large as the file, decompressed
+        diagnosis = decoded.diagnosis(camera)
         read_as = likely_convention(diagnosis)
         if stated is not None and not diagnosis.strongly_excludes(stated):
             read_as = stated
-        to_project(decoded.vectors, read_as)
-        try:
-            normal_map = NormalMap(decoded.vectors, inside, camera)  # type: ignore[arg-type]  # None: no mask
-        except NormalMeshError as error:
-            raise unusable(path, str(error)) from error
+        normal_map = normal_map_of(decoded, camera, read_as)
     del decoded  # as large as the map itself
     noise = component_noise(normal_map)
     vertices = StoppingRule().expected_vertices(normal_map.foreground)
     return Inspection(
         path=path,
-        format=name,
+        format=str(file_format(path)),
         shape=normal_map.shape,
         kind=kind,
         mask_source=source,
@@ -224,37 +214,33 @@ def inspect_file(
     )
 
 
-def _kind(stored: StoredNormals) -> str:
-    dtype = stored.channels[0].dtype
-    kind = str(dtype.newbyteorder("="))
-    if stored.maximum is not None:
-        signed = dtype.kind == "i"
-        kind = f"{stored.maximum.bit_length() + signed} bit{', signed' * signed}"
-    own_mask = " and a mask" if stored.mask is not None else " and alpha" if stored.alpha is not None else ""
-    return f"3 channels{own_mask}, {kind}"
+def _kind(array: WindowedArray) -> str:
+    kind = str(array.dtype.newbyteorder("="))
+    if array.maximum is not None:
+        signed = array.dtype.kind == "i"
+        kind = f"{array.maximum.bit_length() + signed} bit{', signed' * signed}"
+    has_mask = array.own_mask() is not None
+    return f"3 channels{' and a mask' if has_mask else ' and alpha' if array.shape[2] == 4 else ''}, {kind}"
 
 
-def _mask_source(stored: StoredNormals, mask: str | PathLike[str] | None) -> str:
-    """Return where the mask that was used is from."""
+def _mask_source(array: WindowedArray, decoded: DecodedMap, mask: str | PathLike[str] | None) -> str:
+    """Return where the mask is from, or how the foreground was found without one."""
     if mask is not None:
         return path_text(Path(mask))
-    return "the file itself" if stored.mask is not None else "the alpha channel"
-
-
-def _background_text(stored: StoredNormals, decoded: DecodedNormals) -> str:
-    """Return how the foreground was found without a mask."""
-    ignored = "; alpha is ignored" if stored.alpha is not None else ""
+    if decoded.mask is not None:
+        return "the file itself" if array.own_mask() is not None else "the alpha channel"
+    ignored = "; alpha is ignored" if array.shape[2] == 4 else ""
     if decoded.background is None:
         return f"the pixels that hold a normal{ignored}"
-    return f"the pixels that differ from the background, {_stored_text(stored, decoded.background)}{ignored}"
+    return f"the pixels that differ from the background, {_stored_text(array, decoded.background)}{ignored}"
 
 
-def _stored_text(stored: StoredNormals, colour: Colour) -> str:
+def _stored_text(array: WindowedArray, colour: Colour) -> str:
     """Return a colour as the file stores it."""
-    if stored.maximum is None:
+    if array.maximum is None:
         return f"({', '.join(f'{component:.3g}' for component in colour.vector)})"
-    signed = stored.channels[0].dtype.kind == "i"
-    values = colour.vector * stored.maximum if signed else (colour.vector + 1) / 2 * stored.maximum
+    signed = array.dtype.kind == "i"
+    values = colour.vector * array.maximum if signed else (colour.vector + 1) / 2 * array.maximum
     return f"({', '.join(f'{value:.0f}' for value in values)})"
 
 

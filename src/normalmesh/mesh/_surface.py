@@ -66,33 +66,6 @@ def face_cross(vertices, faces, f):
     )
 
 
-@kernel
-def face_normals(first, last, vertices, faces, normals):
-    """Fill unit normals (M, 3) of faces, zero for those without area."""
-    for f in range(first, last):
-        x, y, z = face_cross(vertices, faces, f)
-        normals[f, 0], normals[f, 1], normals[f, 2] = unit_vector(x, y, z)
-
-
-@kernel
-def vertex_normals(vertices, faces, owners):
-    """Return unit means (N, 3) of the adjacent faces' normals weighted by area, zero if there is none.
-
-    ``owners`` (M, 3) are the vertices to which the normals of faces are added: the faces (M, 3) themselves, or twins.
-    """
-    normals = np.zeros((len(vertices), 3), np.float64)
-    for f in range(len(faces)):
-        x, y, z = face_cross(vertices, faces, f)
-        for k in range(3):
-            v = owners[f, k]
-            normals[v, 0] += x
-            normals[v, 1] += y
-            normals[v, 2] += z
-    for v in range(len(normals)):
-        normals[v, 0], normals[v, 1], normals[v, 2] = unit_vector(normals[v, 0], normals[v, 1], normals[v, 2])
-    return normals
-
-
 @inner
 def barycentric(screen, a, b, c, u, v):
     """Return the barycentric coordinates of (u, v) in the triangle a, b, c on the screen, clipped to the triangle."""

@@ -18,7 +18,7 @@ from normalmesh.runtime.threads import in_parallel
 #: Passes of smoothing with (1, 2, 1)/4 that remove the staircase of a slanted outline.
 SMOOTHING_PASSES = 3
 #: Distance (px) by which smoothing moves a point at most: staircases need less, and small fragments must not vanish.
-MAX_SHIFT = 0.5
+MAX_SMOOTHING = 0.5
 #: Pixels that the outline must run straight on both sides of a true corner; a staircase has a short side.
 STRAIGHT = 4
 
@@ -29,18 +29,8 @@ class ClosedMesh:
 
     Attributes
     ----------
-    vertices : (N, 2) float64
-        Screen positions in pixels. Vertex N is the ghost and has none.
-    faces : (F, 3) int32
-        Real faces first, then one ghost face for each boundary edge. Collapsed faces have −1 as first vertex.
-    real_faces : int
-        Number of real faces.
-    opposite : (3F,) int32
-        Corner table without boundary.
-    corner_of : (N + 1,) int32
-        One corner of each vertex, −1 for collapsed vertices.
-    flags : (N,) uint8
-        ``BOUNDARY``, ``LOCKED``, ``LINE`` and ``NEEDED``.
+    vertices, faces, real_faces, opposite, corner_of, flags
+        As in :class:`._closed_mesh.MeshArrays`. Vertex N is the ghost and has no position.
     outline : OutlineArrays
         The outline of the mesh as it was at the start, which decimation must keep, and the pixels that it covers.
     """
@@ -210,7 +200,7 @@ def _without_staircase(points: Float, next_point: Int32) -> Float:
         smooth[corners] = points[corners]
     moved = smooth - points
     distance = np.hypot(moved[:, 0], moved[:, 1])
-    return points + moved * np.minimum(1.0, MAX_SHIFT / np.maximum(distance, MAX_SHIFT))[:, None]
+    return points + moved * np.minimum(1.0, MAX_SMOOTHING / np.maximum(distance, MAX_SMOOTHING))[:, None]
 
 
 def _ends_straight_side(points: Float, following: Int32) -> Bool:

@@ -25,7 +25,7 @@ SHAPES = {
     "quadratic": ((1, 0), (0, 1), (2, 0), (1, 1), (0, 2)),
 }
 #: Most rounds of the robust fit, and the change of the residuals, as a share of the extent, at which it ends.
-ROUNDS, TOLERANCE = 200, 1e-7
+ROUNDS, MAX_CHANGE = 200, 1e-7
 #: Tilt in degrees above which a shear and a rotation differ visibly, by more than 1.5 % in length.
 STEEP = 10.0
 
@@ -169,9 +169,9 @@ def _fit(surface: Surface, shape: str) -> Flattening:
         before = residuals
         coefficients, constants = _solved(terms, values, component, count, weights)
         residuals = np.abs(values - terms @ coefficients - constants[component])
-        if np.abs(residuals - before).max() <= TOLERANCE * extent:
+        if np.abs(residuals - before).max() <= MAX_CHANGE * extent:
             break
-        weights = area / np.maximum(residuals, TOLERANCE * extent)
+        weights = area / np.maximum(residuals, MAX_CHANGE * extent)
     powers = np.array(SHAPES[shape]).sum(axis=1)
     coefficients = coefficients / extent**powers
     x, y = (surface.vertices[:, :2] - centre).T

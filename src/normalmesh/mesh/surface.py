@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_bool, checked_image_shape, checked_instance
-from normalmesh.array_types import Float, Float32, Int32
+from normalmesh.array_types import Float, Float32, Int32, Integer
 from normalmesh.errors import NormalMeshError
 from normalmesh.mesh import _surface
 from normalmesh.mesh.coverage import Coverage
@@ -221,10 +221,10 @@ class Surface:
         """
         self.check_arrays()
         if self.repeats is None:
-            normals: Float = _surface.vertex_normals(self.vertices, self.faces, self.faces)
+            normals = vertex_normals(self.vertices, self.faces, self.faces)
         else:
             twins = self.repeats.wrap(self.mesh).first_twins
-            normals = _surface.vertex_normals(self.vertices, self.faces, twins[self.faces])[twins]
+            normals = vertex_normals(self.vertices, self.faces, twins[self.faces])[twins]
         bare = ~normals.any(axis=1)
         to_viewer = self.camera.towards_viewer * self.camera.rays(self.screen[bare, 0], self.screen[bare, 1])
         normals[bare] = to_viewer / np.linalg.norm(to_viewer, axis=1, keepdims=True)
@@ -606,8 +606,30 @@ class Surface:
         return f"Surface({len(self.vertices)} vertices, {len(self.faces)} faces, {self.camera}, in {self.units})"
 
 
-def face_normals(vertices: Float, faces: Int32) -> Float:
+def face_normals(vertices: Float, faces: Integer) -> Float:
     """Compute unit normals (M, 3) of triangles in space, zero for those without area."""
-    normals = np.empty((len(faces), 3))
-    in_parallel(_surface.face_normals, len(faces), vertices, faces, normals, grain=100_000)
-    return normals
+    return _unit_vectors(face_crosses(vertices, faces))
+
+
+def vertex_normals(vertices: Float, faces: Integer, owners: Integer) -> Float:
+    """Return unit means (N, 3) of the adjacent faces' normals weighted by area, zero if there is none.
+
+    ``owners`` (M, 3) are the vertices to which the normals of faces are added: the faces (M, 3) themselves, or twins.
+    """
+    crosses = np.repeat(face_crosses(vertices, faces), 3, axis=0)
+    return _unit_vectors(np.stack([np.bincount(owners.ravel(), each, len(vertices)) for each in crosses.T], axis=1))
+
+
+def face_crosses(vertices: Float, faces: Integer) -> Float:
+    """Return the normals (M, 3) of triangles in space, twice as long as their areas are large."""
+    a, b, c = (vertices[faces[:, k]] for k in range(3))
+    return np.cross(b - a, c - a)
+
+
+def _unit_vectors(vectors: Float) -> Float:
+    """Scale vectors (K, 3) to length one, without overflow or underflow of their squares; zero stays zero."""
+    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
+    scaled = vectors / np.where(largest > 0, largest, 1.0)
+    x, y, z = scaled.T
+    length = np.sqrt(x * x + y * y + z * z)
+    return scaled / np.where(length > 0, length, 1.0)[:, None]

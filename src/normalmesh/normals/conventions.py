@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from normalmesh.arguments import checked_array
 from normalmesh.array_types import Floating
-from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
+from normalmesh.errors import NormalMeshError, path_text, repr_for_error, shape_text, warn_caller
+
+if TYPE_CHECKING:
+    from normalmesh.normals.diagnosis import Diagnosis
 
 #: Names of common conventions and their axes.
 NAMED = {
@@ -93,3 +98,36 @@ def _three_floats(values: Floating, name: str) -> Floating:
     if array.ndim == 0 or array.shape[-1] != 3:
         raise NormalMeshError(f"{name} must have the shape (..., 3), not {shape_text(array.shape)}")
     return array
+
+
+def checked_convention(convention: str | Convention) -> Convention | None:
+    """Return the convention that is stated; None if the data are to decide."""
+    automatic = isinstance(convention, str) and convention.strip().lower() == "auto"
+    return None if automatic else Convention.parse(convention)
+
+
+def chosen_convention(path: Path, diagnosis: Diagnosis, stated: Convention | None) -> Convention:
+    """Return the stated convention, with a warning if the data contradict it; else the likely one."""
+    likely = likely_convention(diagnosis)
+    if stated is None:
+        if diagnosis.axes is None:
+            warn_caller(
+                f"{path_text(path)}: the data do not determine the convention; {likely.name} was assumed. "
+                "State it as convention=…"
+            )
+        return likely
+    if diagnosis.strongly_excludes(stated):
+        warn_caller(
+            f"{path_text(path)}: the data contradict the convention {stated.name}; {likely.name} fits. "
+            f"Read it with convention={likely.name!r} or 'auto'"
+        )
+    return stated
+
+
+def likely_convention(diagnosis: Diagnosis) -> Convention:
+    """Return the convention that the data show; if several remain, the most common of them."""
+    if diagnosis.axes is not None:
+        return Convention.parse(diagnosis.axes)
+    left = [Convention.parse(candidate) for candidate in diagnosis.candidates]
+    common = [Convention.parse(name) for name in NAMED]
+    return next((convention for convention in common if convention in left), (left or common)[0])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from normalmesh.array_types import Int, UInt8
-from normalmesh.normals._extension import extend_ring, leave_out, mark_missing
+from normalmesh.normals._extension import extend_ring, mark_missing
 from normalmesh.normals._normal_map import NormalMapArrays
 from normalmesh.runtime.threads import in_parallel
 
@@ -38,23 +38,6 @@ class Reach:
 WITH_MASK = Reach(rim=4, hole=16, largest=2**62)
 #: Without a mask, what has no measurement is background, except for specks that are smaller than any gap between parts.
 WITHOUT_MASK = Reach(rim=0, hole=2, largest=16)
-
-
-def extend(arrays: NormalMapArrays, missing: Int, reach: Reach) -> int:
-    """Extend normals to the pixels of the mask that have none, and return their number; the rest leaves the mask.
-
-    Parameters
-    ----------
-    arrays
-        Normals (H, W, 3), zero where the mask has no measurement, and mask. Both are changed.
-    missing
-        (H,), number of pixels of the mask without a normal in each row.
-    reach
-        How far.
-    """
-    rings, still = extend_rings(arrays, missing, reach)
-    members = np.empty(int(missing.sum() - still.sum()), np.int64)
-    return int(leave_out(arrays, rings, missing, members, reach.rim, reach.largest))
 
 
 def extend_rings(arrays: NormalMapArrays, missing: Int, reach: Reach, top: int = 0, left: int = 0) -> tuple[UInt8, Int]:

@@ -1,10 +1,11 @@
-"""Components of a mask, labelled in bands of rows on several threads and joined where the bands touch."""
+"""Components of a mask, labelled in bands of rows on several threads, or in windows, and joined where these touch."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from normalmesh.array_types import Bool, Int, Int32
+from normalmesh.normals.windows import Slices
 from normalmesh.runtime.threads import in_parallel
 
 #: Rows of a band.
@@ -23,6 +24,51 @@ def component_labels(mask: Bool) -> tuple[Int32, int]:
     numbers = _joined(_pairs(labels, starts), int(starts[-1]))
     in_parallel(_number_bands, len(counts), labels, starts, numbers, grain=1)
     return labels, int(numbers.max(initial=0))
+
+
+class WindowLabels:
+    """The 4-connected components of a mask that is seen window by window: row by row from the left.
+
+    Attributes
+    ----------
+    count
+        Number of labels of all windows so far.
+    """
+
+    def __init__(self, columns: int):
+        self.count = 0
+        self._pairs = [np.zeros((2, 0), np.int64)]
+        # Labels of all windows, from 1 on: of the last row above these windows and of them, and of the last column.
+        self._above, self._below = np.zeros(columns, np.int64), np.zeros(columns, np.int64)
+        self._left = np.zeros(0, np.int64)
+
+    def add(self, window: Slices, mask: Bool) -> tuple[Int32, int]:
+        """Return the labels (h, w) of the mask of the next window, from 1 on, and how many there are."""
+        labels, count = component_labels(mask)
+        columns = window[1]
+        if columns.start == 0:
+            self._above, self._below, self._left = (
+                self._below,
+                np.zeros_like(self._below),
+                np.zeros(len(mask), np.int64),
+            )
+        first, last, left, right = (
+            np.where(side > 0, side.astype(np.int64) + self.count, 0)
+            for side in (labels[0], labels[-1], labels[:, 0], labels[:, -1])
+        )
+        self._note(first, self._above[columns])
+        self._note(left, self._left)
+        self._below[columns], self._left = last, right
+        self.count += count
+        return labels, count
+
+    def components(self) -> Int32:
+        """Return the components (N,), from 1 on, of the labels of all windows, one after another."""
+        return _joined(np.concatenate(self._pairs, axis=1), self.count)
+
+    def _note(self, one: Int, other: Int) -> None:
+        both = (one > 0) & (other > 0)
+        self._pairs.append(np.unique(np.stack([one[both], other[both]]) - 1, axis=1))
 
 
 def _label_bands(first: int, last: int, mask: Bool, labels: Int32, counts: Int) -> None:

@@ -33,9 +33,9 @@ SMALLEST = 4
 #: Noise (degrees) below which normals are not filtered: the estimate is that large for clean maps of rough surfaces.
 NEGLIGIBLE = 1.0
 #: Standard deviation (px) of the window of the filter against white noise; against other noise it is the correlation.
-WIDTH = 0.8
+FILTER_WIDTH = 0.8
 #: Radius of the window of the filter in standard deviations, before it is rounded to pixels.
-REACH = 1.5
+FILTER_REACH = 1.5
 #: Side (px) of the loops of the closure error.
 LOOP = 8
 #: Side (px) of the loops whose closure errors, compared with curls, determine the correlation.
@@ -128,7 +128,11 @@ def component_noise(normal_map: NormalMap) -> MapNoise:
 
 def rounding_noise(normal_map: NormalMap) -> Noise:
     """Return the noise of heights by the rounding of normals to 8 bits, shared by the pixels that are rounded alike."""
-    shared = rounded_run(normal_map)
+    return noise_of_rounding(rounded_run(normal_map))
+
+
+def noise_of_rounding(shared: float) -> Noise:
+    """Return the noise of heights by rounding to 8 bits that so many neighbouring pixels share."""
     correlation = math.sqrt(shared / (4 * math.pi))
     # Runs of few pixels, which correlation cannot say, are white noise of the same effect.
     return Noise(DEGREES, correlation) if correlation >= WHITE else Noise(math.sqrt(shared) * DEGREES)
@@ -314,8 +318,13 @@ def noise_of(normal_map: NormalMap, given: float | Noise | MapNoise | None) -> M
     """Return the noise of the normals, as given or estimated."""
     if given is None:
         return component_noise(normal_map)
+    return given_noise(given, normal_map.foreground)
+
+
+def given_noise(given: float | Noise | MapNoise, foreground: int) -> MapNoise:
+    """Return noise that is given for a map, or raise :class:`NormalMeshError`."""
     noise = checked_noise(given)
-    return noise if isinstance(noise, MapNoise) else MapNoise((noise,), (normal_map.foreground,))
+    return noise if isinstance(noise, MapNoise) else MapNoise((noise,), (foreground,))
 
 
 def without_noise(
@@ -365,13 +374,13 @@ def filter_reach(noise: MapNoise) -> int:
 
 def _filter_radius(noise: Noise) -> int:
     """Return the radius (px) of the window of the filter."""
-    return round(REACH * max(WIDTH, noise.correlation))
+    return round(FILTER_REACH * max(FILTER_WIDTH, noise.correlation))
 
 
 def _filtered(normal_map: NormalMap, noise: Noise) -> Float32:
     """Return bilaterally filtered normals (H, W, 3), zero outside the mask."""
     smooth = np.empty_like(normal_map.normals)
-    width = max(WIDTH, noise.correlation)
+    width = max(FILTER_WIDTH, noise.correlation)
     window = (_filter_radius(noise), width, 3 * math.radians(noise.degrees))
     in_parallel(bilateral, len(smooth), normal_map.normals, normal_map.mask, *window, smooth, grain=32)
     return smooth

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,34 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_nonzero
-from normalmesh.array_types import Bool, Float32, Floating, Int, Integer
+from normalmesh.array_types import Bool, Float32, Floating, Integer
 from normalmesh.errors import NormalMeshError, shape_text
-from normalmesh.normals._normal_map import (
-    BACK_FACING,
-    INVALID,
-    UNRESOLVED,
-    MaskWindow,
-    NormalMapArrays,
-    clean_normals,
-    count_clamped,
-    sample_lengths,
-)
+from normalmesh.normals._normal_map import NormalMapArrays
 from normalmesh.normals.camera import Camera, checked_camera
-from normalmesh.normals.extension import WITH_MASK, WITHOUT_MASK, extend
+from normalmesh.normals.cleaning import Cleaning, CleanWindows, typical_length
 from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.orthographic import Orthographic
-from normalmesh.normals.repairs import Repairs, counted_repairs, is_flattened, refuse_unusable, report_repairs
-from normalmesh.normals.windows import Rectangle, checked_window, rectangle_of
-from normalmesh.runtime.threads import in_parallel
+from normalmesh.normals.repairs import Repairs, flattened_components, report_repairs
+from normalmesh.normals.windows import Rectangle, checked_window, rectangle_of, whole_window
 
 if TYPE_CHECKING:
     from normalmesh.maps.maps_on_disk import MapOnDisk
     from normalmesh.normals.conventions import Convention
-
-#: Vectors that are shorter than this share of the typical length have no direction: mid grey with the noise of a file.
-SHORT = 0.05
-#: Number of vectors whose lengths are sampled, and the quantile that is typical: most of an image may be background.
-SAMPLED, TYPICAL = 1 << 16, 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +66,8 @@ class NormalMap:
 
     def __post_init__(self) -> None:
         unresolved = self._check()
-        report_repairs(self.repairs, self.foreground, unresolved, partial(_flattened_components, self))
+        parts = [(whole_window(self.shape), self.arrays)]
+        report_repairs(self.repairs, self.foreground, unresolved, lambda: flattened_components(parts, self.shape[1]))
 
     @classmethod
     def derived(cls, normals: Float32, mask: Bool, camera: Camera) -> NormalMap:
@@ -145,7 +131,7 @@ class NormalMap:
         NormalMeshError
             The file cannot be read in windows or is not a normal map; the message says what to do.
         """
-        from normalmesh.maps.maps_on_disk import open_map
+        from normalmesh.maps.normal_maps import open_map
 
         return open_map(path, mask, camera, convention, alpha=alpha, variable=variable, max_pixels=max_pixels)
 
@@ -154,20 +140,25 @@ class NormalMap:
         checked_camera(self.camera)
         given = _checked_normals(self.normals)
         mask = checked_mask(self.mask, given.shape[:2])
-        shortest = SHORT * _typical_length(given, mask)
-        normals, counts = clean(given, MaskWindow(mask, 0, 0), self.camera, shortest)
-        totals = counts.sum(axis=0)
-        refuse_unusable(totals, int(np.count_nonzero(mask)))
-        missing, extended = missing_of(counts), 0
-        if missing.any():
-            reach = WITHOUT_MASK if self.mask is None else WITH_MASK
-            extended = extend(NormalMapArrays(normals, mask, self.camera.arrays), missing, reach)
-        repairs = counted_repairs(totals, extended, self.mask is not None)
+        shape = (mask.shape[0], mask.shape[1])
+        cleaning = Cleaning(
+            CleanWindows(
+                lambda window: (given[window], mask[window]),
+                shape,
+                self.camera,
+                typical_length(given, mask),
+                has_mask=self.mask is not None,
+            )
+        )
+        normals, mask = cleaning.add(whole_window(shape))
+        repairs, leaving = cleaning.finish()
+        mask.reshape(-1)[leaving] = False
+        normals.reshape(-1, 3)[leaving] = 0
         normals.flags.writeable = False
         mask.flags.writeable = False
         for name, value in (("normals", normals), ("mask", mask), ("repairs", repairs)):
             object.__setattr__(self, name, value)
-        return int(totals[UNRESOLVED])
+        return cleaning.unresolved
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -375,40 +366,3 @@ def checked_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> Bool:
     if not array.any():
         raise NormalMeshError("mask is empty: no pixel is foreground; is it inverted, or of another image?")
     return array
-
-
-def _typical_length(given: Floating, mask: Bool) -> float:
-    """Return the typical length of the vectors of the mask that have one; 0 if none has."""
-    foreground = int(np.count_nonzero(mask))
-    for step in (max(foreground // SAMPLED, 1), 1):
-        lengths = np.empty(foreground // step, np.float64)
-        count = sample_lengths(given, mask, step, lengths)
-        if count:
-            return float(np.quantile(lengths[:count], TYPICAL))
-    return 0.0
-
-
-def clean(given: Floating, window: MaskWindow, camera: Camera, shortest: float) -> tuple[Float32, Int]:
-    """Return unit normals (H, W, 3), zero where there is no measurement, and the counts (H, 5) of what was changed.
-
-    Vectors up to ``shortest`` are none; ``camera`` is that of the image that ``given`` (H, W, 3) is a window of.
-    """
-    normals = np.empty(given.shape, np.float32)
-    counts = np.zeros((len(normals), 5), np.int64)
-    in_parallel(clean_normals, len(normals), given, window, camera.arrays, shortest, normals, counts, grain=64)
-    return normals, counts
-
-
-def missing_of(counts: Int) -> Int:
-    """Return the number (H,) of pixels of the mask without a measurement in each row, from the counts of a map."""
-    missing: Int = counts[:, INVALID] + counts[:, BACK_FACING]
-    return missing
-
-
-def _flattened_components(normal_map: NormalMap) -> int:
-    """Return the number of components of the mask that consist of clamped normals to a large part."""
-    labels, count = component_labels(normal_map.mask)
-    counts = np.zeros((count + 1, 2), np.int64)
-    count_clamped(normal_map.arrays, labels, counts)
-    pixels, clamped = counts.T
-    return int(np.count_nonzero(is_flattened(pixels, clamped)))

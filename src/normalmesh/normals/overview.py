@@ -9,9 +9,10 @@ import numpy as np
 
 from normalmesh.array_types import Bool, Float32, Floating, Int
 from normalmesh.normals.integrability import foreground_of
+from normalmesh.normals.windows import padded_window, rectangle_of
 
 #: Number of pixels sampled for lengths, directions and the outline.
-SAMPLED = 2**19
+OVERVIEW_PIXELS = 2**19
 #: Number of foreground pixels in a sample below which it should be taken around the foreground only.
 FEW = 2**14
 #: Pixels around the foreground, and rows that are looked at together to find it.
@@ -78,17 +79,13 @@ def overview_of(pixels: Pixels) -> tuple[int, Float32, Bool]:
 
 
 def overview_step(shape: tuple[int, int]) -> int:
-    """Return the step of an overview of :data:`SAMPLED` pixels."""
+    """Return the step of an overview of :data:`OVERVIEW_PIXELS` pixels."""
     rows, columns = shape
-    return max(1, int(np.ceil(np.sqrt(rows * columns / SAMPLED))))
+    return max(1, int(np.ceil(np.sqrt(rows * columns / OVERVIEW_PIXELS))))
 
 
 def foreground_window(rows: Bool, columns: Bool) -> tuple[slice, slice]:
     """Return the window of the foreground with a margin, given which rows (H,) and columns (W,) hold some of it."""
     if not rows.any():
         return slice(0, len(rows)), slice(0, len(columns))
-    return _around(np.flatnonzero(rows)), _around(np.flatnonzero(columns))
-
-
-def _around(places: Int) -> slice:
-    return slice(max(int(places[0]) - MARGIN, 0), int(places[-1]) + 1 + MARGIN)
+    return padded_window(rectangle_of(rows, columns).window, MARGIN, (len(rows), len(columns)))

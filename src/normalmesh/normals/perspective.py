@@ -163,7 +163,7 @@ class Perspective(CentralCamera):
         NormalMeshError
             There is no focal length in the file, or the map shows only a part of the photograph.
         """
-        from normalmesh.maps.exif import exif_focal_px
+        from normalmesh.maps.cameras import exif_focal_px
 
         given = None if shape is None else checked_image_shape(shape)
         return cls.centred(*exif_focal_px(checked_path(path), given))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from normalmesh.array_types import Bool, Int
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, count_text
-from normalmesh.normals._normal_map import BACK_FACING, INVALID, UNRESOLVED
+import numpy as np
+
+from normalmesh.array_types import Int
+from normalmesh.errors import NormalMeshError, count_text, warn_caller
+from normalmesh.normals._normal_map import BACK_FACING, INVALID, UNRESOLVED, NormalMapArrays, count_clamped
+from normalmesh.normals.mask_labels import WindowLabels
+from normalmesh.normals.windows import Slices
 
 #: Share of grazing normals that is reported. The outline of a sphere has 0.8 %, that of a thin wire 3 %.
 MANY = 0.05
@@ -118,7 +121,7 @@ def report_repairs(
             "and is inaccurate; is the focal length right, in pixels?"
         )
     if parts:
-        warnings.warn(name + "; ".join(parts), NormalMeshWarning, stacklevel=4)
+        warn_caller(name + "; ".join(parts))
 
 
 def _percent(number: int, pixels: int) -> str:
@@ -130,6 +133,17 @@ def _is_much(number: int, pixels: int) -> bool:
     return number > (MANY if number >= FEW else MOST) * pixels
 
 
-def is_flattened(pixels: Int, clamped: Int) -> Bool:
-    """Return which components (N,) consist of clamped normals to a large part, given their counts of both."""
-    return (clamped >= FEW) & (clamped > MOST * pixels)
+def flattened_components(parts: Iterable[tuple[Slices, NormalMapArrays]], columns: int) -> int:
+    """Return the number of components of a mask that consist of clamped normals to a large part.
+
+    ``parts``: windows that cover a map of some columns, row by row from the left, and their pixels.
+    """
+    labels, found = WindowLabels(columns), [np.zeros((0, 2), np.int64)]
+    for window, arrays in parts:
+        numbers, count = labels.add(window, arrays.mask)
+        counts = np.zeros((count + 1, 2), np.int64)
+        count_clamped(arrays, numbers, counts)
+        found.append(counts[1:])
+    components = labels.components()
+    pixels, clamped = (np.bincount(components, column) for column in np.concatenate(found).T)
+    return int(np.count_nonzero((clamped >= FEW) & (clamped > MOST * pixels)))

@@ -10,6 +10,9 @@ import numpy as np
 from normalmesh.array_types import Bool
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 
+#: Rows and columns of a window, with a start and a stop.
+Slices = tuple[slice, slice]
+
 
 class Rectangle(NamedTuple):
     """A rectangle of pixels: row and column of its first pixel, and its sides."""
@@ -20,7 +23,7 @@ class Rectangle(NamedTuple):
     width: int
 
     @property
-    def window(self) -> tuple[slice, slice]:
+    def window(self) -> Slices:
         """Rows and columns."""
         return slice(self.top, self.top + self.height), slice(self.left, self.left + self.width)
 
@@ -32,7 +35,12 @@ def rectangle_of(rows: Bool, columns: Bool) -> Rectangle:
     return Rectangle(top, left, int(tops[-1]) + 1 - top, int(lefts[-1]) + 1 - left)
 
 
-def checked_window(rows: object, columns: object, shape: tuple[int, int]) -> tuple[slice, slice]:
+def whole_window(shape: tuple[int, int]) -> Slices:
+    """Return the window of a whole image."""
+    return slice(0, shape[0]), slice(0, shape[1])
+
+
+def checked_window(rows: object, columns: object, shape: tuple[int, int]) -> Slices:
     """Return rows and columns as slices with a start and a stop inside an image, or raise :class:`NormalMeshError`."""
     first, second = (_checked_side(side, length) for side, length in zip((rows, columns), shape, strict=True))
     if first is None or second is None:
@@ -53,7 +61,7 @@ def _checked_side(side: object, length: int) -> slice | None:
     return slice(start, stop) if 0 <= start < stop else None
 
 
-def padded_window(window: tuple[slice, slice], margin: int, shape: tuple[int, int]) -> tuple[slice, slice]:
+def padded_window(window: Slices, margin: int, shape: tuple[int, int]) -> Slices:
     """Return a window with a margin around it, as far as the image reaches."""
     rows, columns = (
         slice(max(side.start - margin, 0), min(side.stop + margin, length))
@@ -62,7 +70,7 @@ def padded_window(window: tuple[slice, slice], margin: int, shape: tuple[int, in
     return rows, columns
 
 
-def centre_of(window: tuple[slice, slice], around: tuple[slice, slice]) -> tuple[slice, slice]:
+def centre_of(window: Slices, around: Slices) -> Slices:
     """Return where a window lies in a larger one around it."""
     rows, columns = (
         slice(side.start - outer.start, side.stop - outer.start) for side, outer in zip(window, around, strict=True)

@@ -11,7 +11,7 @@ from normalmesh.arguments import checked_array, checked_path
 from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.files.height_png import read_height_range
-from normalmesh.maps.normal_maps import camera_from
+from normalmesh.maps.cameras import camera_from
 from normalmesh.normals.camera import MAX_COORDINATE, Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.slopes import normals_of_slopes

@@ -20,7 +20,6 @@ import numpy as np
 from normalmesh.array_types import Float, UInt8
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import Files
-from normalmesh.files.file_names import plain_stem
 from normalmesh.files.precision import centre, mesh_tolerance, rounding, surface_tolerance, warn_of_rounding
 from normalmesh.mesh.relief import normals_of_relief
 from normalmesh.output.glb import GENERATOR, GREY, GlbFile, matt_material, read_description, surface_extras
@@ -353,3 +352,13 @@ TILES_3D = MeshFormat("3D Tiles", is_written=True)
 #: Suffixes of the files that can be read, and of those that can be written.
 MESH_SUFFIXES = tuple(MESH_FORMATS)
 WRITTEN_SUFFIXES = tuple(suffix for suffix, each in MESH_FORMATS.items() if each.is_written)
+
+
+def plain_stem(path: Path) -> str:
+    """Return the stem of a file name, with characters that a line of an OBJ file cannot hold escaped as ``%XX``.
+
+    A name may contain line breaks, and bytes that are not valid text. Different files keep different names.
+    """
+    return "".join(
+        letter if letter.isprintable() and letter not in '%#"\\' else f"%{ord(letter):02X}" for letter in path.stem
+    )

@@ -26,7 +26,7 @@ from normalmesh.decimation.thinning import Part
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import check_target, folder_written_aside, write_new
 from normalmesh.files.clashes import reject_inputs
-from normalmesh.mesh import _surface
+from normalmesh.mesh.surface import vertex_normals
 from normalmesh.mesh.walls import parted, with_walls
 from normalmesh.output.glb import GENERATOR, GlbFile, matt_material, surface_extras
 from normalmesh.output.tile_texture import TileTexture
@@ -206,7 +206,7 @@ class _Writer:
         local, vertices = parted(corners.reshape(-1, 3).astype(np.int32), walls, own)
         positions = self._rounded(surface.vertices[vertices])
         origin = self._rounded(positions.min(axis=0) / 2 + positions.max(axis=0) / 2)
-        normals = _surface.vertex_normals(surface.vertices[vertices], local, local)
+        normals = vertex_normals(surface.vertices[vertices], local, local)
         # Tiles of all levels are lit alike along their border, and walls everywhere.
         same = np.flatnonzero(self.tree.shared(tile, own) | ~normals[: len(own)].any(axis=1))
         normals[same] = self.normals[own[same]]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from normalmesh.array_types import Bool
 from normalmesh.normals.camera import Camera
+from normalmesh.normals.component_maps import window_camera
 from normalmesh.normals.noise import NEGLIGIBLE, MapNoise, filter_reach, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pieces.map_windows import Window, WindowedMap
@@ -24,30 +25,35 @@ class CleanMap:
         Noise of the components, or None to leave it.
     number : int
         The component to which the mask is restricted, or None for all.
+    origin : (int, int)
+        Row and column in the image from which windows count.
     """
 
     source: WindowedMap
     components: MaskComponents
     noise: MapNoise | None = None
     number: int | None = None
+    origin: tuple[int, int] = (0, 0)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.source.shape
+        """Rows and columns from the origin on."""
+        rows, columns = self.source.shape
+        return rows - self.origin[0], columns - self.origin[1]
 
     @property
     def camera(self) -> Camera:
-        """Camera of the whole image."""
-        return self.source.camera
+        """Camera of the image, whose first pixel is the origin."""
+        top, left = self.origin
+        return window_camera(self.source.camera, left, top) if top or left else self.source.camera
 
-    def only(self, number: int | None) -> CleanMap:
-        """Return the map of one component, or of all for None."""
-        return replace(self, number=number)
+    def only(self, number: int | None, origin: tuple[int, int] = (0, 0)) -> CleanMap:
+        """Return the map of one component, or of all for None, from an origin on."""
+        return replace(self, number=number, origin=origin)
 
     def window(self, rows: slice, columns: slice) -> NormalMap | None:
         """Return a window, None without foreground."""
-        window = Window(rows.start, columns.start, rows.stop, columns.stop)
+        window = self._in_image(rows, columns)
         clean = self._clean(window)
         if clean is None or self.number is None or self.components.count == 1:
             return clean
@@ -56,17 +62,21 @@ class CleanMap:
 
     def mask_window(self, rows: slice, columns: slice) -> Bool:
         """Return the mask of a window."""
+        window = self._in_image(rows, columns)
         if self.number is None or self.components.count == 1:
-            return self.source.mask_window(rows, columns)
-        window = Window(rows.start, columns.start, rows.stop, columns.stop)
+            return self.source.mask_window(window.rows, window.columns)
         own: Bool = self.components.labels(window) == self.number + 1
         return own
+
+    def _in_image(self, rows: slice, columns: slice) -> Window:
+        """Return a window that counts from the origin as one of the image."""
+        return Window(rows.start, columns.start, rows.stop, columns.stop).moved(*self.origin)
 
     def _clean(self, window: Window) -> NormalMap | None:
         """Return a window of all components without noise."""
         if self.noise is None or self.noise.largest.degrees < NEGLIGIBLE:
             return self.source.window(window.rows, window.columns)
-        around = window.grown(filter_reach(self.noise), Window.whole(self.shape))
+        around = window.grown(filter_reach(self.noise), Window.whole(self.source.shape))
         noisy = self.source.window(around.rows, around.columns)
         inner = window.place_in(around)
         if noisy is None or not noisy.mask[inner].any():

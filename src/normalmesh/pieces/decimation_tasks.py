@@ -23,7 +23,7 @@ from normalmesh.decimation.quadrics import Pixels
 from normalmesh.decimation.rounds import Decimator
 from normalmesh.decimation.start_mesh import KeptCorners
 from normalmesh.decimation.stopping import Goal
-from normalmesh.decimation.thin_parts import REACH, thin_pixels
+from normalmesh.decimation.thin_parts import THIN_REACH, thin_pixels
 from normalmesh.engine.array_file import Arrays, packed, unpacked
 from normalmesh.mesh._closed_mesh import LINE, LOCKED
 from normalmesh.mesh._outline import COVERED, FIXED
@@ -342,7 +342,7 @@ def _far_from_seams(grid: TileGrid, key: tuple[int, int], margin: int) -> Inside
 
 def _thin(clean: WindowedMap, area: Window) -> Bool:
     """Return the pixels (H, W) of a rectangle of which the outline must not cross the centres."""
-    wide = area.grown(REACH, Window.whole(clean.shape))
+    wide = area.grown(THIN_REACH, Window.whole(clean.shape))
     return thin_pixels(clean.mask_window(wide.rows, wide.columns))[area.place_in(wide)]
 
 

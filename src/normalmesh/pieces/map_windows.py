@@ -79,6 +79,10 @@ class Window:
         first = max(self.top, other.top), max(self.left, other.left)
         return Window(*first, min(self.bottom, other.bottom), min(self.right, other.right))
 
+    def moved(self, down: int, right: int) -> Window:
+        """Return the window of another place, so many px down and to the right."""
+        return Window(self.top + down, self.left + right, self.bottom + down, self.right + right)
+
     def grown(self, by: int, limits: Window) -> Window:
         """Return the window with so many px more on all sides, within limits."""
         return Window(self.top - by, self.left - by, self.bottom + by, self.right + by).within(limits)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from normalmesh.mesh.origin import Decimation, HeightNoise, Round
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Camera
 from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.elimination import TiledSystem
+from normalmesh.pieces.elimination import TiledEquations, TiledSystem
 from normalmesh.pieces.integration_tasks import (
     detached_edges,
     refine_piece,
@@ -40,33 +40,15 @@ from normalmesh.pieces.merge_plan import MergeTree
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.pieces.tile_faces import TileFaces, TileMesh
 from normalmesh.pieces.tile_grid import TileGrid, by_tile
-from normalmesh.pieces.tiled_equations import TiledEquations
 from normalmesh.pieces.tiled_prior import TiledPrior
 from normalmesh.pieces.whole_mesh import Piece, WholeMesh, shares
 
+#: What the names of the stages of the decimation begin with.
+DECIMATE = "decimate-"
 #: The stages in which pieces are refined: each vertex is free in one of them.
 ZONES = ("tiles", "strips", "crossings", "crossings-2")
 #: Results of :func:`.tile_equations` that are the edges of a system.
 _EDGES = ("pairs", "weights", "steps")
-
-
-@dataclass(frozen=True)
-class Report:
-    """How a mesh in pieces was decimated.
-
-    Attributes
-    ----------
-    target
-        Number of vertices that was asked for, or None.
-    vertices
-        Number of vertices when it was cut.
-    seconds
-        Wall and CPU seconds of its stages.
-    """
-
-    target: int | None
-    vertices: int
-    seconds: tuple[dict[str, float], dict[str, float]]
 
 
 class MeshInPieces:
@@ -86,8 +68,10 @@ class MeshInPieces:
     jumps
     prior
         Depths to respect, or None.
-    report
+    target
+        Number of vertices that the decimation was asked for, or None.
     runner
+        Its stages below :data:`DECIMATE` were those of the decimation.
     """
 
     repeats = None
@@ -101,14 +85,14 @@ class MeshInPieces:
         height_noises: Float,
         jumps: Jumps,
         prior: TiledPrior | None,
-        report: Report,
+        target: int | None,
         runner: Runner,
     ) -> None:
         self.mesh, self.jumps, self.prior = mesh, jumps, prior
         self._clean, self._grid, self._noises, self._height_noises = clean, grid, noises, height_noises
-        self._report, self._runner = report, runner
+        self._runner, self._begun, self._wanted = runner, len(mesh.vertices), target
         mesh.moving = np.ones_like(mesh.torn)
-        self._target = max(report.target or 0, report.vertices)
+        self._target = max(target or 0, self._begun)
         self._run: Run = runner.run
         self.then_solve("solve", lambda: None)
 
@@ -323,22 +307,16 @@ class MeshInPieces:
 
     def seconds(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return wall and CPU seconds of the integration by stage."""
-        seconds = self._runner.seconds, self._runner.cpu_seconds
-        wall, cpu = (
-            {name: seconds for name, seconds in found.items() if name not in known}
-            for found, known in zip(seconds, self._report.seconds, strict=True)
-        )
-        return wall, cpu
+        return self._runner.seconds_by_stage(DECIMATE, among=False)
 
     def decimation(self) -> Decimation:
         """Return the report on the decimation of all pieces."""
-        mesh, target = self.mesh, self._report.target
+        mesh, target = self.mesh, self._wanted
         collapses, flips, moves = (int(count) for count in mesh.done[:3])
-        total = Round(self._report.vertices, collapses, flips, moves, float(mesh.done[3]))
+        total = Round(self._begun, collapses, flips, moves, float(mesh.done[3]))
         reasons = [] if target is None else list(self._why_missed(target))
-        return Decimation(
-            (total,), target, not reasons, *self._report.seconds, int(mesh.dropped_lines), "; ".join(reasons)
-        )
+        seconds, dropped = self._runner.seconds_by_stage(DECIMATE), int(mesh.dropped_lines)
+        return Decimation((total,), target, not reasons, *seconds, dropped, "; ".join(reasons))
 
     def _why_missed(self, target: int) -> Sequence[str]:
         """Explain why the mesh does not have the number of vertices that was asked for; empty if it has."""

@@ -41,7 +41,7 @@ def tiled_jumps(clean: CleanMap, discontinuities: bool | str, run: Run, side: in
 def tiled_jumps_along(lines: ArrayLike | Sequence[ArrayLike], clean: CleanMap, run: Run, side: int) -> Jumps:
     """Return the jumps along given lines, an edge image or polylines, in tiles of a side, a multiple of 128 px."""
     rectangle, area = clean.components.rectangle, int(clean.components.areas.sum())
-    return jumps_along(lines, TilePixels(clean, None, rectangle, area, (0, 0), run, "jumps", side))
+    return jumps_along(lines, TilePixels(clean, rectangle, area, run, "jumps", side))
 
 
 def _jumps_of_large(clean: CleanMap, number: int, always: bool, run: Run, side: int) -> Jumps:
@@ -52,7 +52,8 @@ def _jumps_of_large(clean: CleanMap, number: int, always: bool, run: Run, side: 
     # As of a map of its own, which begins with the component unless it is the only one.
     origin = (0, 0) if components.count == 1 else (top, left)
     area = int(components.areas[number])
-    pixels = TilePixels(clean, number, rectangle, area, origin, run, f"jumps_{number}", side)
+    window = rectangle.moved(-origin[0], -origin[1])
+    pixels = TilePixels(clean.only(number, origin), window, area, run, f"jumps_{number}", side)
     return jumps_of_pixels(pixels, always).shifted(origin[1], origin[0])
 
 

@@ -19,9 +19,11 @@ from normalmesh.normals.noise import (
     loops_in_rows,
     noise_from_loops,
     noise_of_component,
+    noise_of_rounding,
     sample_step,
     sampled_loops,
 )
+from normalmesh.normals.rounding import rounded_run_in
 from normalmesh.pieces.clean_map import CleanMap
 from normalmesh.pieces.map_windows import Window, WindowedMap
 from normalmesh.pieces.mask_components import MaskComponents, groups_of
@@ -51,7 +53,18 @@ def find_noise(normal_map: WindowedMap, components: MaskComponents, run: Run, si
     for number in np.flatnonzero(large).tolist():
         sample = _RowSample(normal_map, components, number, run, side)
         found[number] = noise_from_loops(sample.loops, normal_map.camera.pixel_length)
-    return MapNoise(tuple(found), tuple(components.areas.tolist()))
+    # Components are connected, and have pixels in all rows of their rectangles.
+    rows = np.zeros(normal_map.shape[0] + 1, np.int64)
+    np.add.at(rows, components.rectangles[:, 0], 1)
+    np.add.at(rows, components.rectangles[:, 2], -1)
+    filled, areas = np.flatnonzero(np.cumsum(rows)), tuple(components.areas.tolist())
+    rounding = run("rounding", noise_by_rounding, {0: (normal_map, filled, sum(areas))})
+    return MapNoise(tuple(found), areas, unpacked(rounding[0]))
+
+
+def noise_by_rounding(normal_map: WindowedMap, rows: Int, foreground: int) -> Arrays:
+    """Return the noise of heights by rounding to 8 bits, packed; see :func:`.rounded_run_in`."""
+    return packed(noise_of_rounding(rounded_run_in(normal_map, rows, foreground)))
 
 
 def noise_in_window(normal_map: WindowedMap, components: MaskComponents, window: Window, numbers: list[int]) -> Arrays:

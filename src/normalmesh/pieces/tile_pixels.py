@@ -26,7 +26,6 @@ from normalmesh.jumps.jump_pixels import SAMPLES, Sides, marked_sides, pixels_al
 from normalmesh.jumps.snapping import cells_near
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Camera
-from normalmesh.normals.component_maps import window_camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pieces.clean_map import CleanMap
 from normalmesh.pieces.map_windows import Window, tiles_of
@@ -36,38 +35,32 @@ CELL = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class MeshTile:
     """A tile, and what is needed to make its part of the meshes.
 
     Attributes
     ----------
-    number : int
-        The component that is looked at, or None for all.
     tile, around : Window
-        The tile, and with it as much as decides on its corners. Both in pixels from the origin.
-    origin : (int, int)
-        Row and column, in the image, from which positions count.
+        The tile, and with it as much as decides on its corners.
     ends : (bool, bool)
         Whether the tile is the last one below, and on the right.
     paths : list of (P, 2) int64
         Paths of pixel corners beside which meshes are full.
     """
 
-    number: int | None
     tile: Window
     around: Window
-    origin: tuple[int, int]
     ends: tuple[bool, bool]
     paths: list[Int]
 
     def pixels(self, clean: CleanMap) -> NormalMap | None:
         """Return the pixels around the tile."""
-        return _pixels_from(self.origin, self.around, clean.only(self.number))
+        return clean.window(self.around.rows, self.around.columns)
 
     def hierarchy(self, pixels: NormalMap, camera: Camera) -> Hierarchy:
         """Return the hierarchy around the tile; the camera is that of the image."""
         place = self.around.top, self.around.left
-        region = Region(0, 0, *self.around.shape, place, window_camera(camera, self.origin[1], self.origin[0]))
+        region = Region(0, 0, *self.around.shape, place, camera)
         shifted = [path - np.array(place[::-1]) for path in self.paths]
         full = pixels_along(shifted, pixels.shape) if shifted else None
         return Hierarchy.of(pixels, full, region=region)
@@ -84,15 +77,11 @@ class TilePixels:
     Attributes
     ----------
     clean : CleanMap
-        All components.
-    number : int
-        The component that is looked at, or None for all.
+        All components, or one, from an origin on whose row and column are multiples of 8.
     rectangle : Window
-        The smallest window around the foreground, in the image. Tiles begin at its corner.
+        The smallest window around the foreground, from the origin on. Tiles begin at its corner.
     foreground : int
         Number of pixels.
-    origin : (int, int)
-        Row and column, in the image, from which positions count; multiples of 8.
     run : Run
     stage : str
         Beginning of the names of stages.
@@ -103,10 +92,8 @@ class TilePixels:
     """
 
     clean: CleanMap
-    number: int | None
     rectangle: Window
     foreground: int
-    origin: tuple[int, int]
     run: Run
     stage: str
     side: int
@@ -115,29 +102,21 @@ class TilePixels:
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns from the origin on."""
-        rows, columns = self.clean.shape
-        return rows - self.origin[0], columns - self.origin[1]
+        return self.clean.shape
 
     def along(self, paths: list[Int]) -> TilePixels:
         """Return the same pixels, with meshes that are full beside paths."""
         return replace(self, paths=tuple(paths), stage=f"{self.stage}_along")
 
     @cached_property
-    def _window(self) -> Window:
-        """The rectangle, in pixels from the origin."""
-        (top, left), each = self.origin, self.rectangle
-        return Window(each.top - top, each.left - left, each.bottom - top, each.right - left)
-
-    @cached_property
-    def _parts(self) -> dict[str, Part]:
+    def _tiles(self) -> dict[str, MeshTile]:
         """All tiles, row by row."""
-        parts = {}
-        for key, tile in tiles_of(self._window, self.side).items():
-            around = tile.grown(PERIOD, self._window)
-            ends = tile.bottom == self._window.bottom, tile.right == self._window.right
-            near = [path for path in self.paths if _meets(path, around)]
-            parts[key] = Part(self.number, tile, around, self.origin, ends, near)
-        return parts
+        tiles = {}
+        for key, tile in tiles_of(self.rectangle, self.side).items():
+            around = tile.grown(PERIOD, self.rectangle)
+            ends = tile.bottom == self.rectangle.bottom, tile.right == self.rectangle.right
+            tiles[key] = MeshTile(tile, around, ends, [path for path in self.paths if _meets(path, around)])
+        return tiles
 
     @property
     def _share(self) -> float:
@@ -146,7 +125,7 @@ class TilePixels:
 
     @cached_property
     def _histogram(self) -> Int:
-        arguments = {key: (self.clean, part) for key, part in self._parts.items()}
+        arguments = {key: (self.clean, tile) for key, tile in self._tiles.items()}
         results = self.run(f"{self.stage}_levels", part_histogram, arguments, work=self._share)
         counts: Int = np.sum([each["counts"] for each in results.values()], axis=0)
         return counts
@@ -157,14 +136,14 @@ class TilePixels:
 
     def means(self, level: float) -> FaceMeans:
         """Return the mesh of all corners above a level, with its mean normals."""
-        arguments = {key: (self.clean, part, level) for key, part in self._parts.items()}
+        arguments = {key: (self.clean, tile, level) for key, tile in self._tiles.items()}
         return self._joined(self.run(f"{self.stage}_first", part_mesh, arguments, work=self._share))
 
     def mixed_means(self, near: NearCells, fine: float, coarse: float) -> FaceMeans:
         """Return the mesh of all corners above ``fine`` in near cells, above ``coarse`` elsewhere."""
         arguments = {
-            key: (self.clean, part, near.window(part.around.rows, part.around.columns), fine, coarse)
-            for key, part in self._parts.items()
+            key: (self.clean, tile, near.window(tile.around.rows, tile.around.columns), fine, coarse)
+            for key, tile in self._tiles.items()
         }
         return self._joined(self.run(f"{self.stage}_mixed", mixed_part_mesh, arguments))
 
@@ -175,7 +154,7 @@ class TilePixels:
         cells = cells[(cells < table.shape).all(axis=1)]
         places = (cells * CELL // self.side) @ [table.shape[1], 1]
         groups = {f"{place}": cells[places == place] for place in np.unique(places).tolist()}
-        arguments = {key: (self.clean, self.number, self.origin, own) for key, own in groups.items()}
+        arguments = {key: (self.clean, own) for key, own in groups.items()}
         found = self.run(f"{self.stage}_lines_{_digest(cells)}", cell_pixels, arguments)
         normals, mask = (np.concatenate([found[key][name] for key in groups]) for name in ("normals", "mask"))
         table[tuple(np.concatenate(list(groups.values())).T)] = np.arange(len(mask))
@@ -185,11 +164,11 @@ class TilePixels:
     def sides(self, image: Bool) -> Sides:
         """Return the sides between foreground pixels of which one is marked in an image (H, W)."""
         arguments = {}
-        for key, tile in tiles_of(self._window, self.side).items():
-            around = tile.grown(1, self._window)
+        for key, tile in tiles_of(self.rectangle, self.side).items():
+            around = tile.grown(1, self.rectangle)
             marked = image[around.rows, around.columns]
             if marked.any():
-                arguments[key] = (self.clean, self.origin, tile, around, marked)
+                arguments[key] = (self.clean, tile, around, marked)
         found = self.run(f"{self.stage}_sides_{_digest(image)}", part_sides, arguments).values()
         ends = np.concatenate([np.empty((0, 2, 2), np.int64), *(each["ends"] for each in found)])
         contrast = np.concatenate([np.empty(0), *(each["contrast"] for each in found)])
@@ -200,10 +179,10 @@ class TilePixels:
 
     def _joined(self, results: Mapping[str, Mapping[str, NDArray[Any]]]) -> FaceMeans:
         """Return the mesh of all tiles, with its mean normals."""
-        parts = [results[key] for key in self._parts]
+        parts = [results[key] for key in self._tiles]
         corners, copies = (np.concatenate([each[name] for each in parts]) for name in ("corners", "copies"))
-        across = self._window.shape[1] // BLOCK + 1
-        row, column = (corners - [self._window.top, self._window.left]).T
+        across = self.rectangle.shape[1] // BLOCK + 1
+        row, column = (corners - [self.rectangle.top, self.rectangle.left]).T
         block = row // BLOCK * across + column // BLOCK
         keys = ((block * BLOCK + row % BLOCK) * BLOCK + column % BLOCK) * 2 + copies
         _, first, number = np.unique(keys, return_index=True, return_inverse=True)
@@ -217,7 +196,7 @@ class TilePixels:
         # Not moved from tiles: with the rounding of the whole.
         a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
         table[:, [CENTRE_U, CENTRE_V]] = (a + b + c) / 3.0
-        return FaceMeans(mesh, window_camera(self.clean.camera, self.origin[1], self.origin[0]), table)
+        return FaceMeans(mesh, self.clean.camera, table)
 
 
 def _meets(path: Int, window: Window) -> bool:
@@ -233,16 +212,7 @@ def _digest(array: NDArray[Any]) -> str:
     return sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:12]
 
 
-def _pixels_from(origin: tuple[int, int], window: Window, clean: CleanMap) -> NormalMap | None:
-    """Return the pixels of a window that is given from the origin on."""
-    rows, columns = (
-        slice(each.start + start, each.stop + start)
-        for each, start in zip((window.rows, window.columns), origin, strict=True)
-    )
-    return clean.window(rows, columns)
-
-
-def part_histogram(clean: CleanMap, part: Part) -> Arrays:
+def part_histogram(clean: CleanMap, part: MeshTile) -> Arrays:
     """Count the corners of a tile by their error: ``counts``, without those of the next tiles."""
     pixels = part.pixels(clean)
     if pixels is None:
@@ -251,7 +221,7 @@ def part_histogram(clean: CleanMap, part: Part) -> Arrays:
     return {"counts": part.own(part.hierarchy(pixels, clean.camera)).histogram(below, right)}
 
 
-def part_mesh(clean: CleanMap, part: Part, level: float) -> Arrays:
+def part_mesh(clean: CleanMap, part: MeshTile, level: float) -> Arrays:
     """Make the mesh of the corners of a tile above a level; see :func:`_packed`."""
     pixels = part.pixels(clean)
     if pixels is None:
@@ -259,7 +229,7 @@ def part_mesh(clean: CleanMap, part: Part, level: float) -> Arrays:
     return _packed(part, part.own(part.hierarchy(pixels, clean.camera)).mesh(level), pixels)
 
 
-def mixed_part_mesh(clean: CleanMap, part: Part, near: NearCells, fine: float, coarse: float) -> Arrays:
+def mixed_part_mesh(clean: CleanMap, part: MeshTile, near: NearCells, fine: float, coarse: float) -> Arrays:
     """Make the mesh of the corners of a tile above ``fine`` in near cells, above ``coarse`` elsewhere."""
     pixels = part.pixels(clean)
     if pixels is None:
@@ -268,7 +238,7 @@ def mixed_part_mesh(clean: CleanMap, part: Part, near: NearCells, fine: float, c
     return _packed(part, part.own(mixed).mesh(MIXED_LEVEL), pixels)
 
 
-def _packed(part: Part, mesh: ScreenMesh, pixels: NormalMap) -> Arrays:
+def _packed(part: MeshTile, mesh: ScreenMesh, pixels: NormalMap) -> Arrays:
     """Return a mesh of a tile, in the window around it, as arrays.
 
     ``corners`` (N, 2) are row and column of its vertices, from the origin; ``copies`` (N,) tell vertices at the same
@@ -294,16 +264,16 @@ def _nothing() -> Arrays:
     }
 
 
-def cell_pixels(clean: CleanMap, number: int | None, origin: tuple[int, int], cells: Int) -> Arrays:
-    """Return the ``normals`` (K, CELL, CELL, 3) and the ``mask`` (K, CELL, CELL) of cells (K, 2) of a component."""
+def cell_pixels(clean: CleanMap, cells: Int) -> Arrays:
+    """Return the ``normals`` (K, CELL, CELL, 3) and the ``mask`` (K, CELL, CELL) of cells (K, 2)."""
     normals, mask = np.zeros((len(cells), CELL, CELL, 3), np.float32), np.zeros((len(cells), CELL, CELL), np.bool_)
     whole = Window.whole(clean.shape)
-    windows = [Window(y, x, y + CELL, x + CELL).within(whole) for y, x in (cells * CELL + origin).tolist()]
+    windows = [Window(y, x, y + CELL, x + CELL).within(whole) for y, x in (cells * CELL).tolist()]
     known = [each for each in windows if each.pixels]
     if known:
         tops, lefts, bottoms, rights = np.array([[w.top, w.left, w.bottom, w.right] for w in known]).T
         around = Window(int(tops.min()), int(lefts.min()), int(bottoms.max()), int(rights.max()))
-        pixels = clean.only(number).window(around.rows, around.columns)
+        pixels = clean.window(around.rows, around.columns)
         for k, window in enumerate(windows):
             if pixels is not None and window.pixels:
                 there, own = window.place_in(around), tuple(slice(0, length) for length in window.shape)
@@ -311,9 +281,9 @@ def cell_pixels(clean: CleanMap, number: int | None, origin: tuple[int, int], ce
     return {"normals": normals, "mask": mask}
 
 
-def part_sides(clean: CleanMap, origin: tuple[int, int], tile: Window, around: Window, marked: Bool) -> Arrays:
+def part_sides(clean: CleanMap, tile: Window, around: Window, marked: Bool) -> Arrays:
     """Return the sides whose first pixel lies in a tile; ``marked`` are the pixels around it. See :class:`.Sides`."""
-    pixels = _pixels_from(origin, around, clean)
+    pixels = clean.window(around.rows, around.columns)
     if pixels is None:
         return {"ends": np.empty((0, 2, 2), np.int64), "contrast": np.empty(0), "inner": np.empty((0, 2), np.bool_)}
     found = marked_sides(marked, pixels)

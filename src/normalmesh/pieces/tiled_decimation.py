@@ -15,7 +15,7 @@ import numpy as np
 
 from normalmesh.array_types import Bool, Floating, Int, Int32
 from normalmesh.decimation.decimation_options import DecimationOptions
-from normalmesh.decimation.hierarchy import PERIOD, level_of
+from normalmesh.decimation.hierarchy import PERIOD, bin_of, level_of
 from normalmesh.decimation.polylines import affordable_lines
 from normalmesh.decimation.rounds import FIRST_TARGET, RESERVE
 from normalmesh.decimation.start_mesh import FEATURES, FULL, LEVEL_SHARE, OVERSAMPLING
@@ -109,7 +109,9 @@ def _started(plan: DecimationPlan, histogram: Int, rule: StoppingRule, foregroun
     if plan.options.start == "pixels":
         return replace(plan, density=density)
     if target is None:
-        return replace(plan, density=density, level=LEVEL_SHARE * rule.max_cost)
+        level = LEVEL_SHARE * rule.max_cost
+        above = histogram[bin_of(level) :].sum()
+        return replace(plan, density=density, level=level if above < FULL * foreground else -1.0)
     wanted = OVERSAMPLING * target + round(FEATURES * math.sqrt(foreground))
     level = level_of(histogram, wanted) if wanted < FULL * foreground else -1.0
     return replace(plan, density=density, level=level)

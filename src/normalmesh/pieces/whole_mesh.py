@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -85,6 +85,8 @@ class WholeMesh:
     """
 
     method = "elimination"
+    #: Arrays over the vertices; some are empty until they are known.
+    OF_VERTICES = ("vertices", "waiting", "unknown", "component", "fixed")
 
     vertices: Float
     faces: Int32
@@ -129,19 +131,16 @@ class WholeMesh:
         cut = CutMesh.along(self.screen(), self.seams)
         fixed = np.zeros(len(self.vertices), np.bool_)
         fixed[self.seams] = True
-        none = np.empty((0, 2), np.int32)
         torn = np.zeros(int(cut.component.max()) + 1, np.bool_)
         torn[cut.component[len(self.vertices) :]] = True
-        return WholeMesh(
-            cut.mesh.vertices,
-            cut.mesh.faces,
-            np.zeros(len(cut.origin), np.bool_),
-            none,
-            self.flipped,
+        return replace(
+            self,
+            vertices=cut.mesh.vertices,
+            faces=cut.mesh.faces,
+            waiting=np.zeros(len(cut.origin), np.bool_),
+            seams=np.empty((0, 2), np.int32),
             component=cut.component,
             fixed=fixed[cut.origin],
-            done=self.done,
-            dropped_lines=self.dropped_lines,
             torn=torn,
         )
 
@@ -151,9 +150,15 @@ class WholeMesh:
             return
         cut = CutMesh.along(self.screen(), edges)
         self.fixed[edges] = True
-        self.vertices, self.faces = cut.mesh.vertices, cut.mesh.faces
-        for name in ("waiting", "unknown", "component", "fixed"):
-            setattr(self, name, getattr(self, name)[cut.origin])
+        self.faces = cut.mesh.faces
+        self._choose_vertices(cut.origin)
+        self.vertices = cut.mesh.vertices
+
+    def _choose_vertices(self, chosen: Bool | Integer) -> None:
+        """Reduce or repeat the arrays over vertices that are known."""
+        for name in self.OF_VERTICES:
+            if len(array := getattr(self, name)):
+                setattr(self, name, array[chosen])
 
     def screen(self) -> ScreenMesh:
         """Return the mesh on the screen."""
@@ -245,10 +250,9 @@ class WholeMesh:
         self.flipped = flipped[times == 1]
         self.vertices, self.unknown = np.concatenate(vertices), np.concatenate(unknown)
         self.component = np.concatenate(component)
-        self.fixed = (
-            np.append(self.fixed, np.zeros(count - len(self.waiting), np.bool_)) if len(self.fixed) else self.fixed
-        )
-        self.waiting = np.append(self.waiting, np.zeros(count - len(self.waiting), np.bool_))
+        added = np.zeros(count - len(self.waiting), np.bool_)
+        self.fixed = np.append(self.fixed, added) if len(self.fixed) else self.fixed
+        self.waiting = np.append(self.waiting, added)
         self.faces, self.seams = np.concatenate(faces), np.concatenate(seams)
         self._compact()
 
@@ -257,10 +261,7 @@ class WholeMesh:
         used = np.zeros(len(self.vertices), np.bool_)
         used[self.faces] = True
         number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-        self.vertices, self.waiting = self.vertices[used], self.waiting[used]
-        for name in ("unknown", "component", "fixed"):
-            if len(getattr(self, name)):
-                setattr(self, name, getattr(self, name)[used])
+        self._choose_vertices(used)
         self.faces, self.seams = number[self.faces], number[self.seams]
 
 

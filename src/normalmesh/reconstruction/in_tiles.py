@@ -23,13 +23,13 @@ from normalmesh.maps.maps_on_disk import MapOnDisk
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.noise import MapNoise, checked_noise
+from normalmesh.normals.noise import MapNoise, given_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pieces.clean_map import CleanMap
 from normalmesh.pieces.integration_tasks import components_at
 from normalmesh.pieces.map_windows import Window, WindowedMap, filled_window
 from normalmesh.pieces.mask_components import find_components
-from normalmesh.pieces.mesh_in_pieces import MeshInPieces, Report
+from normalmesh.pieces.mesh_in_pieces import DECIMATE, MeshInPieces
 from normalmesh.pieces.tile_faces import TileFaces, TileMesh
 from normalmesh.pieces.tile_grid import TileGrid, at_points
 from normalmesh.pieces.tile_jumps import tiled_jumps, tiled_jumps_along
@@ -43,10 +43,10 @@ from normalmesh.runtime.monitor import Monitor, OnProgress
 
 
 class Decimated(NamedTuple):
-    """A decimated mesh, how that was done, and who runs the stages that follow."""
+    """A decimated mesh, the number of vertices asked for if any, and who runs the stages that follow."""
 
     mesh: WholeMesh
-    report: Report
+    target: int | None
     runner: Engine
 
 
@@ -103,9 +103,7 @@ class InTiles:
             if self.integration.noise is None:
                 self.noise = find_noise(self.normal_map, self.components, self.runner.run, self.side)
             else:
-                given = checked_noise(self.integration.noise)
-                areas = (self.foreground,)
-                self.noise = given if isinstance(given, MapNoise) else MapNoise((given,), areas)
+                self.noise = given_noise(self.integration.noise, self.foreground)
             self.clean = CleanMap(self.normal_map, self.components, self.noise)
             self.grid = TileGrid(self.components.rectangle, self.side)
         return self.noise
@@ -135,35 +133,23 @@ class InTiles:
         assert self.jumps is not None
         for number, rule in enumerate(rules):
             runner = self.runner.under(f"{number}-") if len(rules) > 1 else self.runner
-            before = dict(runner.seconds), dict(runner.cpu_seconds)
-            arguments = (
-                self.clean,
-                self.grid,
-                rule,
-                self.options.decimation,
-                runner.under("decimate-").run,
-                self.jumps.lines,
-            )
+            run = runner.under(DECIMATE).run
+            arguments = self.clean, self.grid, rule, self.options.decimation, run, self.jumps.lines
             mesh = runner.kept("decimated", partial(decimate_in_pieces, *arguments)).cut()
-            spent = [
-                {name: each for name, each in now.items() if name not in then}
-                for now, then in zip((runner.seconds, runner.cpu_seconds), before, strict=True)
-            ]
-            target = rule.target(self.foreground)
-            yield Decimated(mesh, Report(target, len(mesh.vertices), (spent[0], spent[1])), runner)
+            yield Decimated(mesh, rule.target(self.foreground), runner)
 
     def solve(self, mesh: Decimated) -> MeshInPieces:
         """Solve a mesh for the first time."""
         assert self.noise is not None
         assert self.jumps is not None
-        whole, report, runner = mesh
+        whole, target, runner = mesh
         run = runner.run
         labels = partial(
             at_points, self.clean, self.grid, stage="labels", task=components_at, name="components", run=run
         )
         noises = component_noises(self.noise, whole.screen(), whole.component, lambda points: labels(points) + 1)
         of_heights = with_rounding(noises, self.noise.rounding)
-        return MeshInPieces(whole, self.clean, self.grid, noises, of_heights, self.jumps, self.prior, report, runner)
+        return MeshInPieces(whole, self.clean, self.grid, noises, of_heights, self.jumps, self.prior, target, runner)
 
     def trial(self, rule: StoppingRule, on_progress: OnProgress | None) -> InTiles:
         """Return the stages of another surface of the same map, whose noise and jumps are known."""

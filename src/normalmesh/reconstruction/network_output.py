@@ -14,7 +14,7 @@ from normalmesh.arguments import checked_path, without_tensor
 from normalmesh.array_types import Bool, Float, Float32
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 from normalmesh.files.arrays import read_npz_arrays
-from normalmesh.maps.normal_maps import camera_from
+from normalmesh.maps.cameras import camera_from
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import Convention

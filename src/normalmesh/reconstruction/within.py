@@ -17,7 +17,7 @@ from normalmesh.array_types import Float, Int, Integer
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.stopping import RULES, StoppingRule
 from normalmesh.errors import NormalMeshError
-from normalmesh.evaluation.depth_gauge import DepthGauge
+from normalmesh.evaluation.gauges import DepthGauge
 from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.mesh.cut_mesh import edge_ends, slits
 from normalmesh.mesh.jumps import Jumps

@@ -1,4 +1,4 @@
-"""Kernels of :mod:`normalmesh.solvers.conjugate_gradients`. All are range kernels on vectors."""
+"""Kernels of :mod:`normalmesh.solvers.conjugate_gradients` and of gauges. All are range kernels on vectors."""
 
 import numpy as np
 
@@ -38,3 +38,12 @@ def multiply(first, last, indptr, indices, values, x, product):
         for e in range(indptr[row], indptr[row + 1]):
             total += values[e] * x[indices[e]]
         product[row] = total
+
+
+@kernel
+def component_sums(first, last, component, values, sums):
+    """Fill ``sums`` (P, C), zero before, with the sums of values (n,) over components, in P pieces of the vectors."""
+    pieces = sums.shape[0]
+    for piece in range(first, last):
+        for v in range(piece * values.size // pieces, (piece + 1) * values.size // pieces):
+            sums[piece, component[v]] += values[v]

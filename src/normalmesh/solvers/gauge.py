@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.mesh.components import components
 from normalmesh.runtime.threads import in_parallel
-from normalmesh.solvers._gauge import component_sums
+from normalmesh.solvers._conjugate_gradients import component_sums
 from normalmesh.solvers.conjugate_gradients import PIECES, VECTOR_GRAIN
 
 #: Row sums below this share of the diagonal are taken for rounding errors.

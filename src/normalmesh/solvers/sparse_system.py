@@ -3,15 +3,13 @@
 ``"cholesky"``, the default, is a direct factorisation by nested dissection. ``"multigrid"`` needs memory in proportion
 to the system, and is used if a factor would not fit into memory. Both are preconditioners of the same conjugate
 gradients, which with the factor of the same matrix are iterative refinement and stop after one or two steps. With a
-factor in float32, which takes half the memory, they stop after three. A further solver is one more
-:class:`Preconditioner`.
+factor in float32, which takes half the memory, they stop after three.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,32 +38,8 @@ ROUNDING = 1e-14
 _SHARPER = 0.05  # of the residual: what may be left of it by the step that estimates the error
 
 
-class Preconditioner(Protocol):
-    """An approximate inverse of a matrix, for conjugate gradients.
-
-    Attributes
-    ----------
-    method
-        One of :data:`METHODS`.
-    max_steps
-        Maximal number of steps of conjugate gradients.
-    """
-
-    method: str
-    max_steps: int
-
-    def prepare(self, matrix: csr_matrix, gauge: Gauge) -> None:
-        """Prepare for a matrix with these free constants."""
-
-    def apply(self, residual: Float) -> Float:
-        """Return an approximation of A⁻¹ times the residual (n,)."""
-
-    def sharpen(self) -> bool:
-        """Let the next preparation be more exact; return whether it can be."""
-
-
 class _Factor:
-    """The Cholesky factor of a matrix."""
+    """The Cholesky factor of a matrix, an approximate inverse for conjugate gradients of at most ``max_steps``."""
 
     method, max_steps = "cholesky", 20
 
@@ -75,6 +49,7 @@ class _Factor:
         self.cholesky = Cholesky(matrix, coordinates, workspace, np.float32 if single else np.float64)
 
     def prepare(self, matrix: csr_matrix, gauge: Gauge) -> None:
+        """Prepare for a matrix with these free constants."""
         extra = gauge.pins(matrix.diagonal(), self.cholesky.last)
         try:
             self.cholesky.factorise(matrix, extra)
@@ -84,16 +59,18 @@ class _Factor:
             self.cholesky.factorise(matrix, extra)
 
     def apply(self, residual: Float) -> Float:
+        """Return an approximation of A⁻¹ times the residual (n,)."""
         return self.cholesky.solve(residual)
 
     def sharpen(self) -> bool:
+        """Let the next preparation be more exact; return whether it can be."""
         was_single = self.cholesky.kind is np.float32
         self.cholesky.kind = np.float64
         return was_single
 
 
 class _Hierarchy:
-    """One multigrid cycle in float32."""
+    """One multigrid cycle in float32, with the interface of :class:`_Factor`."""
 
     method, max_steps = "multigrid", 500
 
@@ -188,7 +165,7 @@ class PreparedSystem:
             raise NormalMeshError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
         self._matrix = _checked_matrix(matrix) if gauge is None else matrix
         self._gauge = gauge or Gauge.of(self._matrix)
-        self._preconditioner: Preconditioner = _Hierarchy()
+        self._preconditioner: _Factor | _Hierarchy = _Hierarchy()
         if method != "multigrid":
             factor = _Factor(self._matrix, _checked_coordinates(coordinates, self._matrix.shape[0]), workspace, single)
             if method == "cholesky" or factor.cholesky.bytes <= (installed_memory() or UNKNOWN_MEMORY) / 2:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.metrics import angles_between, normals_of_depth
 from normalmesh.files.formats import unusable
 from normalmesh.maps.normal_maps import read_normal_map
-from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.perspective import Perspective
@@ -97,13 +95,9 @@ def assemble(
 
 def _warn_of_disagreement(name: str, normal_map: NormalMap, distances: Float, intrinsics: Perspective | None) -> None:
     """Warn if the normals of the depth differ from the normals: wrong axes, a wrong calibration or mixed-up files."""
-    rows, columns = (np.flatnonzero(normal_map.mask.any(axis=axis)) for axis in (1, 0))
-    part = (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
-    camera: Camera = Orthographic()
-    depth = -distances[part]
-    if intrinsics is not None:
-        camera = replace(intrinsics, cx=intrinsics.cx - columns[0], cy=intrinsics.cy - rows[0])
-        depth = distances[part]
+    top, left, *_ = rectangle = normal_map.rectangle()
+    part, camera = rectangle.window, Orthographic() if intrinsics is None else intrinsics.shifted(left, top)
+    depth = -camera.towards_viewer * distances[part]
     angles = angles_between(normals_of_depth(depth, camera), normal_map.normals[part])
     angles = angles[np.isfinite(angles)]
     if angles.size and (median := float(np.median(angles))) > MAX_MEDIAN_ANGLE:

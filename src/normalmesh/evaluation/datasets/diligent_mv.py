@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import rq
 
 from normalmesh.array_types import Float
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.datasets.case_assembly import assemble, read_map
 from normalmesh.evaluation.datasets.dataset import required_file
-from normalmesh.evaluation.datasets.poses import Pose
 from normalmesh.files.formats import file_format, reading, unusable
 from normalmesh.files.matlab import list_variables, read_variable
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.perspective import Perspective
 
 if TYPE_CHECKING:
     from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 
+#: From x right, y down, z forward to x right, y up, z towards the viewer.
+FROM_COMPUTER_VISION = np.diag([1.0, -1.0, -1.0])
+
+#: Largest difference between entries of a calibrated rotation and those of an exact one.
+ROTATION_TOLERANCE = 0.02
 #: Smallest fraction of the foreground that a matching mesh covers.
 MIN_COVERAGE = 0.5
 
@@ -85,3 +93,48 @@ def _distances(path: Path, pose: Pose, normal_map: NormalMap) -> Float:
             "and mask match",
         )
     return np.where(seen, depth, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class Pose:
+    """A camera in the world: a point X of the world is ``rotation @ X + translation`` in the camera frame.
+
+    Attributes
+    ----------
+    camera : Perspective
+    rotation : (3, 3)
+    translation : (3,)
+        The camera frame is x right, y up, z towards the viewer.
+    """
+
+    camera: Perspective
+    rotation: Float
+    translation: Float
+
+    @classmethod
+    def from_calibration(cls, K: ArrayLike, R: ArrayLike, T: ArrayLike) -> Pose:
+        """Return the pose of a camera given as x right, y down, z forward, pixel centres at integers.
+
+        A pixel is ``K (R X + T)`` up to scale. If R is not exactly a rotation, the deviation is moved into K, so that
+        lengths and pixel positions are unchanged.
+        """
+        K, R, T = np.asarray(K, np.float64)[:3, :3], np.asarray(R, np.float64), np.ravel(np.asarray(T, np.float64))
+        if K.shape != (3, 3) or R.shape != (3, 3) or T.shape != (3,):
+            raise NormalMeshError(
+                f"K and R must be 3×3 and T 3 numbers, not {shape_text(K.shape)}, {shape_text(R.shape)} and "
+                f"{shape_text(T.shape)}"
+            )
+        if not (np.isfinite(K).all() and np.isfinite(R).all() and np.isfinite(T).all()):
+            raise NormalMeshError("K, R and T must be finite")
+        intrinsics, rotation = rq(K @ R)
+        signs = np.where(np.diag(intrinsics) < 0, -1.0, 1.0)
+        intrinsics, rotation = intrinsics * signs, signs[:, None] * rotation
+        if np.abs(rotation - R).max() > ROTATION_TOLERANCE:
+            raise NormalMeshError(f"R is not a rotation: {R.round(3).tolist()}")
+        translation = np.linalg.solve(intrinsics, K @ T)
+        camera = Perspective.from_matrix(intrinsics / intrinsics[2, 2], pixel_centre="integer")
+        return cls(camera, FROM_COMPUTER_VISION @ rotation, FROM_COMPUTER_VISION @ translation)
+
+    def place(self, points: ArrayLike) -> Float:
+        """Convert points (..., 3) of the world to the camera frame."""
+        return np.asarray(points, np.float64) @ self.rotation.T + self.translation

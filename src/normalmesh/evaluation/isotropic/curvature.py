@@ -13,7 +13,7 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
 
 #: The Gaussian window that normals are averaged over before derivatives are taken: deviation and reach in pixels.
-WIDTH, REACH = math.sqrt(2), 2
+WINDOW_WIDTH, WINDOW_REACH = math.sqrt(2), 2
 #: Minimum number of rows of pixels for each thread.
 ROWS = 64
 
@@ -32,7 +32,8 @@ def curvature(normal_map: NormalMap) -> Float32:
         In 1/px; zero outside the mask.
     """
     # Normals are zero outside the mask, and only directions matter, so that this is the mean over the foreground.
-    smooth = ndimage.gaussian_filter(normal_map.normals, WIDTH, mode="constant", radius=REACH, axes=(0, 1))
+    window = {"sigma": WINDOW_WIDTH, "radius": WINDOW_REACH}
+    smooth = ndimage.gaussian_filter(normal_map.normals, **window, mode="constant", axes=(0, 1))
     found = np.empty(normal_map.shape, np.float32)
     mask, camera = normal_map.mask, normal_map.camera.arrays
     np.divide(smooth, np.sqrt((smooth**2).sum(axis=2, keepdims=True)), out=smooth, where=mask[..., None])

@@ -12,7 +12,7 @@ from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.runtime.threads import in_parallel
 
 #: Approximate number of pixels that are sampled to predict a vertex count.
-SAMPLED = 2**20
+PREDICTING_PIXELS = 2**20
 #: Minimum number of rows of pixels for each thread.
 ROWS = 64
 
@@ -87,7 +87,7 @@ def expected_vertices(pixels: Pixels, curvature: Float32, error: float) -> float
     Of large maps, only some rows are used.
     """
     normal_map = pixels.normal_map
-    step = max(1, normal_map.mask.size // SAMPLED)
+    step = max(1, normal_map.mask.size // PREDICTING_PIXELS)
     counts = np.zeros(-(-len(curvature) // step))
     in_parallel(
         _edge_lengths.count_vertices, len(counts), normal_map.arrays, curvature, step, error, counts, grain=ROWS

@@ -42,9 +42,9 @@ MAX_SWEEPS = 100
 #: A mesh that lost this share of its vertices is made compact, and its faces are sampled again.
 STALE = 0.1
 #: Relative difference from the target at which the search for a vertex count ends,
-TOLERANCE = 0.01
+COUNT_TOLERANCE = 0.01
 #: Vertices beyond that before a warning.
-MARGIN = 10
+COUNT_MARGIN = 10
 #: and its maximum number of meshes.
 MAX_TRIALS = 6
 #: Range of errors (px) of the search.
@@ -121,9 +121,9 @@ def remesh_isotropic(
         meshes = [remesher.remesh(error)] if error is not None else remesher.search(target or 0)
         best = min(meshes, key=lambda each: abs(each.count - (target or 0)))
         remesher.monitor.finish(best.count)
-    met = target is None or abs(best.count - target) <= TOLERANCE * target
+    met = target is None or abs(best.count - target) <= COUNT_TOLERANCE * target
     report = Remeshing(best.error, best.rounds, target, met, len(meshes), remesher.monitor.seconds)
-    if target is not None and abs(best.count - target) > TOLERANCE * target + MARGIN:
+    if target is not None and abs(best.count - target) > COUNT_TOLERANCE * target + COUNT_MARGIN:
         warnings.warn(
             f"the isotropic mesh has {best.count} vertices instead of {target}: the outline, and edges of 1 to 100 px "
             "on the surface, allow no closer count",
@@ -194,7 +194,7 @@ class _Remesher:
         error = self.predict(target)
         while len(trials) < MAX_TRIALS:
             trials.append(self.remesh(error, len(trials) / MAX_TRIALS, 1 / MAX_TRIALS))
-            if abs(trials[-1].count - target) <= TOLERANCE * target:
+            if abs(trials[-1].count - target) <= COUNT_TOLERANCE * target:
                 break
             error = _next_error(trials, target)
             if any(error == each.error for each in trials):

@@ -1,17 +1,20 @@
-"""Reading control points from CSV files: u, v, depth and an optional weight in each line."""
+"""Reading points: control points u, v, depth[, weight] of CSV files; lines of jumps, as text or as an edge image."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
-from normalmesh.array_types import Float
+from normalmesh.array_types import Bool, Float
 from normalmesh.errors import NormalMeshError
-from normalmesh.files.formats import read_text, unusable
+from normalmesh.files.formats import file_format, read_text, unusable
+from normalmesh.files.images import IMAGE_FORMATS
+from normalmesh.files.masks import read_mask
 
 #: Separators of columns.
 SEPARATORS = re.compile(r"\s*[,;\t]\s*|\s+")
@@ -29,12 +32,10 @@ def read_control_points(path: str | PathLike[str]) -> Float:
         The file cannot be read, or a line is not a point; the message has its number.
     """
     path = Path(path)
-    lines = read_text(path, "lines of u,v,depth or u,v,depth,weight").splitlines()
     points: list[list[float]] = []
     may_be_header = True
-    for number, line in enumerate(lines, start=1):
-        words = SEPARATORS.split(line.split("#")[0].strip())
-        if words == [""]:
+    for number, words in _lines(path, "lines of u,v,depth or u,v,depth,weight"):
+        if not words:
             continue
         if not (may_be_header and _is_header(words)):
             points.append(_point(path, number, words, len(points[0]) if points else None))
@@ -42,6 +43,43 @@ def read_control_points(path: str | PathLike[str]) -> Float:
     if not points:
         raise unusable(path, "holds no control point; expected lines of u,v,depth or u,v,depth,weight")
     return np.array(points)
+
+
+def read_jump_lines(path: str | PathLike[str]) -> Bool | list[Float]:
+    """Read lines along which the depth jumps, for ``jumps`` of :func:`reconstruct`.
+
+    An image is an edge image: what a mask would count as foreground lies beside a jump. A text file holds one point
+    u, v in a line, separated by a comma, semicolon or blanks; an empty line begins the next polyline, ``#`` a comment.
+
+    Raises
+    ------
+    NormalMeshError
+        The file cannot be read, or a line is not a point; the message has its number.
+    """
+    path = Path(path)
+    if file_format(path) in (*IMAGE_FORMATS, "NPY"):
+        return read_mask(path)
+    polylines: list[list[list[float]]] = [[]]
+    for number, words in _lines(path, "lines of u,v"):
+        if not words:
+            polylines.append([])
+            continue
+        try:
+            u, v = map(float, words)
+        except ValueError as error:
+            raise unusable(path, f"line {number} is not a point u,v: {' '.join(words)!r}") from error
+        polylines[-1].append([u, v])
+    found = [np.array(points) for points in polylines if points]
+    if not found:
+        raise unusable(path, "holds no polyline; expected lines of u,v, and an empty line between two polylines")
+    return found
+
+
+def _lines(path: Path, expected: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of each line of a text, and its words without a comment."""
+    for number, line in enumerate(read_text(path, expected).splitlines(), start=1):
+        words = SEPARATORS.split(line.split("#")[0].strip())
+        yield number, [] if words == [""] else words
 
 
 def _is_header(words: list[str]) -> bool:

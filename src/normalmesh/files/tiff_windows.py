@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshWarning, path_text, shape_text
 from normalmesh.files.formats import reading
+from normalmesh.files.geotiff_reading import read_georeference
 from normalmesh.files.images import TiffHeader, only_image, opened_tiff
 from normalmesh.files.size_limits import refuse_beyond_memory
-from normalmesh.maps.geotiff_reading import read_georeference
-from normalmesh.maps.windowed_arrays import MappedArray, WindowedArray, check_stored_size
+from normalmesh.files.windowed_arrays import MappedArray, WindowedArray, check_stored_size
 from normalmesh.runtime.memory import bytes_text
 from normalmesh.runtime.threads import in_parallel
 

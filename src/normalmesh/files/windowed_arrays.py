@@ -1,4 +1,4 @@
-"""Arrays that stay on disk and are read window by window: normals, masks, depths."""
+"""Arrays that are read window by window, of normals or masks: on disk, or in memory as one window."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from normalmesh.errors import shape_text
 from normalmesh.files.arrays import npy_header
 from normalmesh.files.formats import file_format, reading, unknown_format, unusable
+from normalmesh.files.images import Image
 from normalmesh.files.size_limits import check_file_length, check_pixel_limit
-
-Window = tuple[slice, slice]
+from normalmesh.normals.georeference import GeoReference
+from normalmesh.normals.windows import Slices
 
 #: Formats that can be read in windows.
 WINDOWED = "TIFF (best tiled), Zarr or NPY"
@@ -24,12 +25,12 @@ PASS_PIXELS = 1 << 21
 
 
 class WindowedArray(ABC):
-    """An array (rows, columns, channels) on disk. It pickles as its path, and may be read by several threads.
+    """An array (rows, columns, channels). On disk, it pickles as its path, and may be read by several threads.
 
     Attributes
     ----------
     path
-        The file or folder.
+        The file or folder, for messages.
     shape
         Rows, columns and channels.
     dtype
@@ -40,6 +41,8 @@ class WindowedArray(ABC):
         The largest value that the bit depth of the file can hold; None for floats and wide integers.
     colour
         What the channels hold, as in :class:`.images.Image`; ``"array"`` if the format does not say it.
+    georeference
+        Where a GeoTIFF lies on the ground.
     """
 
     path: Path
@@ -48,6 +51,7 @@ class WindowedArray(ABC):
     chunks: tuple[int, int]
     maximum: int | None
     colour: str
+    georeference: GeoReference | None = None
 
     @abstractmethod
     def read(self, rows: slice, columns: slice) -> NDArray[np.generic]:
@@ -58,8 +62,63 @@ class WindowedArray(ABC):
         """Rows and columns."""
         return self.shape[:2]
 
+    def own_mask(self) -> WindowedArray | None:
+        """Return the mask that the file holds besides these values, if it holds one."""
+        return None
+
+    def passes(self) -> Iterator[Slices]:
+        """Yield windows of whole chunks, of about :data:`PASS_PIXELS`, that cover it row by row from the left."""
+        (rows, columns), (height, width) = self.size, self.chunks
+        if width >= columns:
+            width, height = columns, _multiple(height, PASS_PIXELS // columns)
+        else:
+            side = math.isqrt(PASS_PIXELS)
+            height, width = _multiple(height, side), _multiple(width, side)
+        for top in range(0, rows, height):
+            for left in range(0, columns, width):
+                yield slice(top, min(top + height, rows)), slice(left, min(left + width, columns))
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r}, {shape_text(self.shape)} {self.dtype})"
+
+
+class ArrayInMemory(WindowedArray):
+    """Values (rows, columns, channels) in memory, which are one window.
+
+    Parameters
+    ----------
+    path, maximum, colour
+        As for any array; the range of integers is that of their type.
+    values
+        The array itself.
+    mask
+        (rows, columns), where the file has a mask of its own.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        values: NDArray[np.generic],
+        maximum: int | None = None,
+        colour: str = "array",
+        mask: NDArray[np.generic] | None = None,
+    ):
+        self.path, self.colour, self._values, self._mask = path, colour, values, mask
+        self.shape = channels_last(path, values.shape)
+        self.chunks, self.dtype = self.size, values.dtype
+        self.maximum = integer_maximum(values.dtype) if maximum is None else maximum
+
+    @classmethod
+    def of_image(cls, path: Path, image: Image) -> ArrayInMemory:
+        """Return the pixels of an image."""
+        return cls(path, image.values, image.maximum, image.colour)
+
+    def own_mask(self) -> ArrayInMemory | None:
+        return None if self._mask is None else ArrayInMemory(self.path, self._mask)
+
+    def read(self, rows: slice, columns: slice) -> NDArray[np.generic]:
+        part = self._values[rows, columns]
+        return part if part.ndim == 3 else part[..., None]
 
 
 class MappedArray:
@@ -85,13 +144,14 @@ class NpyWindows(WindowedArray):
         with reading(path, "NPY"), path.open("rb") as file:
             shape, dtype, fortran = npy_header(file)
             offset = file.tell()
-            if dtype.kind not in "biuf":
-                raise unusable(path, f"holds {dtype}, not numbers")
+            if dtype.kind not in "biufc":
+                raise ValueError(f"it holds {dtype}, not numbers")
             self.shape = channels_last(path, shape)
             check_pixel_limit(path, *self.size)
             if path.stat().st_size < offset + math.prod(shape) * dtype.itemsize:
-                raise unusable(path, f"is too short for {shape_text(shape)} {dtype}; it is damaged or incomplete")
+                raise ValueError(f"it is too short for {shape_text(shape)} {dtype}")
         self._values = MappedArray(path, dtype, shape, offset, "F" if fortran else "C")
+        self.has_channels = len(shape) == 3
         self.dtype, self.maximum = dtype.newbyteorder("="), integer_maximum(dtype)
         self.chunks = (self.size[0], 1) if fortran else (1, self.size[1])
 
@@ -111,7 +171,7 @@ def can_be_opened(path: Path) -> bool:
 
 def open_array(path: Path, variable: str | None = None) -> WindowedArray:
     """Open a file or folder that can be read in windows, or raise an error that says what to do."""
-    from normalmesh.maps.zarr_windows import ZarrWindows, is_zarr
+    from normalmesh.files.zarr_windows import ZarrWindows, is_zarr
 
     if is_zarr(path):
         return ZarrWindows.of_normals(path, variable)
@@ -119,7 +179,7 @@ def open_array(path: Path, variable: str | None = None) -> WindowedArray:
     if variable is not None and name in ("TIFF", "NPY"):
         raise unusable(path, f"a {name} file holds one image: variable={variable!r} cannot be chosen from it")
     if name == "TIFF":
-        from normalmesh.maps.tiff_windows import TiffWindows
+        from normalmesh.files.tiff_windows import TiffWindows
 
         return TiffWindows(path)
     if name == "NPY":
@@ -138,7 +198,7 @@ def channels_last(path: Path, shape: tuple[int, ...]) -> tuple[int, int, int]:
     rows, columns, channels = (*shape, 1)[:3] if len(shape) in (2, 3) else (0, 0, 0)
     if not (rows and columns and 1 <= channels <= 4):
         raise unusable(
-            path, f"must have the shape (rows, columns, 3), or (rows, columns) for a mask, not {shape_text(shape)}"
+            path, f"normals must have the shape (rows, columns, 3), not {shape_text(shape)}; masks (rows, columns)"
         )
     return rows, columns, channels
 
@@ -148,19 +208,6 @@ def integer_maximum(dtype: np.dtype[np.generic]) -> int | None:
     if dtype.kind in "ui" and dtype.itemsize <= 2:
         return int(2 ** (8 * dtype.itemsize - (dtype.kind == "i")) - 1)
     return None
-
-
-def pass_windows(array: WindowedArray) -> Iterator[Window]:
-    """Yield windows of whole chunks that cover an array, of about :data:`PASS_PIXELS`, row by row from the left."""
-    (rows, columns), (height, width) = array.size, array.chunks
-    if width >= columns:
-        width, height = columns, _multiple(height, PASS_PIXELS // columns)
-    else:
-        side = math.isqrt(PASS_PIXELS)
-        height, width = _multiple(height, side), _multiple(width, side)
-    for top in range(0, rows, height):
-        for left in range(0, columns, width):
-            yield slice(top, min(top + height, rows)), slice(left, min(left + width, columns))
 
 
 def _multiple(unit: int, length: int) -> int:

@@ -1,0 +1,144 @@
+"""Normals as they are stored: in files of any format; arrays, tensors and Pillow images are taken as files of them."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from normalmesh.arguments import checked_array, checked_path
+from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
+from normalmesh.files.arrays import read_array_size, read_mat, read_npz
+from normalmesh.files.exr import read_exr, read_exr_size
+from normalmesh.files.formats import file_format, unknown_format, unusable
+from normalmesh.files.height_png import is_height_png
+from normalmesh.files.images import IMAGE_FORMATS, read_image, read_image_size
+from normalmesh.files.masks import mask_of_array, open_mask
+from normalmesh.files.packed_masks import ArrayMask, MaskPacker, PackedMask
+from normalmesh.files.windowed_arrays import ArrayInMemory, NpyWindows, WindowedArray
+from normalmesh.normals.normal_map import checked_mask
+from normalmesh.normals.windows import whole_window
+from normalmesh.photometric.rti import RTI_FORMATS, read_rti_normals, read_rti_size
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+#: Formats of normal maps.
+READABLE = "PNG, JPEG, TIFF, TGA, BMP, WebP, EXR, NPY, NPZ, MAT, PTM or RTI"
+#: What messages call normals that are in no file.
+NAME = Path("normal_map")
+EXPECTED = "a NormalMap, the path of a file, an array (rows, columns, 3) or a Pillow image"
+
+
+def read_array(path: Path, variable: str | None = None) -> WindowedArray:
+    """Return the normals as stored in a file of any format, read whole; those of an NPY file stay on disk."""
+    name = file_format(path)
+    if variable is not None and name in (*IMAGE_FORMATS, *RTI_FORMATS, "NPY"):
+        raise unusable(path, f"a {name} file holds one image: variable={variable!r} cannot be chosen from it")
+    if name in IMAGE_FORMATS:
+        array: WindowedArray = ArrayInMemory.of_image(path, read_image(path, name))
+    elif name == "EXR":
+        array = ArrayInMemory(path, read_exr(path, variable))
+    elif name == "NPY":
+        array = NpyWindows(path)
+    elif name in ("NPZ", "MAT"):
+        values, mask = (read_npz if name == "NPZ" else read_mat)(path, variable)
+        array = ArrayInMemory(path, values, mask=mask)
+    elif name in RTI_FORMATS:
+        array = ArrayInMemory(path, read_rti_normals(path))
+    else:
+        raise unknown_format(path, name, READABLE)
+    return checked_normals(array)
+
+
+def checked_normals(array: WindowedArray) -> WindowedArray:
+    """Return an array that may hold normals, or raise :class:`NormalMeshError`."""
+    path, channels = array.path, array.shape[2]
+    if array.colour == "grey" and is_height_png(path):
+        raise unusable(path, "holds heights, not normals: normalmesh view shows them, from_heights gives their normals")
+    if array.colour == "array" and channels not in (3, 4):
+        shape = array.size if channels == 1 else array.shape
+        heights = "; from_heights makes a map of heights" if channels == 1 else ""
+        raise unusable(path, f"normals must have the shape (rows, columns, 3), not {shape_text(shape)}{heights}")
+    if array.colour not in ("RGB", "array") or channels not in (3, 4):
+        heights = ", or give it to from_heights if it holds heights" if array.colour == "grey" else ""
+        raise unusable(path, f"is a {array.colour} image; a normal map needs three channels: save it as RGB{heights}")
+    return array
+
+
+def array_of(given: object, variable: str | None) -> WindowedArray:
+    if variable is not None:
+        raise NormalMeshError(f"variable={variable!r} chooses from a file, but normal_map is an array: give that one")
+    return checked_normals(ArrayInMemory(NAME, given_array(given)))
+
+
+def read_size(path: Path) -> tuple[int, int]:
+    """Return rows and columns of the normals in a file of any format, from its header."""
+    name = file_format(path)
+    if name in IMAGE_FORMATS:
+        return read_image_size(path, name)
+    if name == "EXR":
+        return read_exr_size(path)
+    if name in ("NPZ", "MAT"):
+        return read_array_size(path, name)
+    if name in RTI_FORMATS:
+        return read_rti_size(path, str(name))
+    return read_array(path).size  # of an array that is mapped into memory; or an error
+
+
+def chosen_mask(
+    array: WindowedArray, mask: str | PathLike[str] | ArrayLike | None, in_memory: bool
+) -> ArrayMask | PackedMask | None:
+    """Return the mask given as an array or a file, else the one that the file of the normals holds, or None."""
+    builder = ArrayMask if in_memory else MaskPacker
+    if isinstance(mask, str | PathLike):
+        return mask_of_array(open_mask(checked_path(mask, "mask"), not in_memory), builder, array.size)
+    if mask is not None:
+        given = builder(array.size)
+        given.put(whole_window(array.size), checked_mask(mask, array.size))
+        return given.done()
+    own = array.own_mask()
+    return None if own is None else mask_of_array(own, builder, array.size)
+
+
+def given_array(given: Any) -> NDArray[Any]:
+    """Return the values (H, W, 3 or 4) of an array, a tensor or an image, or raise :class:`NormalMeshError`.
+
+    Tensors may be on a device, part of a graph, and of the shape (3, H, W).
+    """
+    # Whether it is a Pillow image is found without importing Pillow for others.
+    if any(kind.__module__ == "PIL.Image" for kind in type(given).__mro__):
+        return _image_values(given)
+    if hasattr(given, "window") and hasattr(given, "mask_window"):
+        raise NormalMeshError("normal_map stays on disk: give it to reconstruct_tiled, or read it by read_normal_map")
+    if given is None or isinstance(given, int | float | bytes | dict | set):
+        raise NormalMeshError(f"normal_map must be {EXPECTED}, not {repr_for_error(given)}")
+    array = checked_array(given, "normal_map", EXPECTED, kinds=None)
+    if array.dtype.kind not in "fiu":
+        raise NormalMeshError(f"normal_map must be {EXPECTED}, not {array.dtype} {shape_text(array.shape)}")
+    if array.ndim == 3 and array.shape[0] == 3 and array.shape[2] not in (3, 4):
+        array = np.moveaxis(array, 0, 2)
+    if array.ndim != 3 or array.shape[2] not in (3, 4) or array.size == 0:
+        raise NormalMeshError(
+            f"normal_map must have the shape (rows, columns, 3), not {shape_text(array.shape)}" + _hint(array.shape)
+        )
+    return array
+
+
+def _hint(shape: tuple[int, ...]) -> str:
+    if len(shape) == 4 and shape[0] == 1:
+        return "; give the only map of the batch, as normal_map[0]"
+    if len(shape) == 4:
+        return "; give one map of the batch at a time"
+    return "; from_heights makes a map of heights, and read_normal_map takes a mask as mask=" if len(shape) == 2 else ""
+
+
+def _image_values(image: Image) -> NDArray[Any]:
+    if image.mode not in ("RGB", "RGBA"):
+        raise NormalMeshError(
+            f"normal_map is a Pillow image of mode {image.mode}; a normal map needs three channels, mode RGB or RGBA"
+        )
+    return np.asarray(image)

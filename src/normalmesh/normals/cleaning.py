@@ -1,0 +1,178 @@
+"""Cleaning vectors: unit normals where there is a measurement, or one is near, and the mask that remains.
+
+A map is cleaned window by window; in memory, one window is all of it. Which holes are filled depends on all of a hole,
+which may lie in many windows: pixels that took the normals of their neighbours are listed, and judged at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from normalmesh.array_types import Bool, Float32, Floating, Int, UInt8
+from normalmesh.normals._extension import WindowPlace, leaving_pixels, list_extended
+from normalmesh.normals._normal_map import (
+    BACK_FACING,
+    INVALID,
+    UNRESOLVED,
+    MaskWindow,
+    NormalMapArrays,
+    clean_normals,
+    sample_lengths,
+)
+from normalmesh.normals.camera import Camera
+from normalmesh.normals.extension import WITH_MASK, WITHOUT_MASK, Reach, extend_rings
+from normalmesh.normals.repairs import Repairs, counted_repairs, refuse_unusable
+from normalmesh.normals.windows import Slices, centre_of, padded_window
+from normalmesh.runtime.threads import in_parallel
+
+#: Vectors that are shorter than this share of the typical length have no direction: mid grey with the noise of a file.
+SHORT = 0.05
+#: Number of vectors whose lengths are sampled, and the quantile that is typical: most of an image may be background.
+SAMPLED, TYPICAL = 1 << 16, 0.95
+
+
+def typical_length(given: Floating, mask: Bool) -> float:
+    """Return the typical length of the vectors (H, W, 3) of the mask (H, W) that have one; 0 if none has."""
+    foreground = int(np.count_nonzero(mask))
+    for step in (max(foreground // SAMPLED, 1), 1):
+        lengths = lengths_of(given, mask, step)
+        if len(lengths):
+            return float(np.quantile(lengths, TYPICAL))
+    return 0.0
+
+
+def lengths_of(given: Floating, mask: Bool, step: int = 1) -> Floating:
+    """Return the lengths (n,) of every ``step``-th vector of a mask, of those that are finite and not zero."""
+    lengths = np.empty(int(np.count_nonzero(mask)) // step, np.float64)
+    return lengths[: sample_lengths(given, mask, step, lengths)]
+
+
+@dataclass(frozen=True, eq=False)
+class CleanWindows:
+    """Windows of clean normals, before pixels that are too far from measurements leave the mask.
+
+    Attributes
+    ----------
+    read
+        Return vectors (h, w, 3) and mask (h, w) of a window. The mask is changed.
+    shape
+        Rows and columns of the map.
+    camera
+        Of the whole map.
+    typical_length
+        Of the vectors.
+    has_mask
+        Whether a mask was given, which is believed: normals are extended farther in it.
+    """
+
+    read: Callable[[Slices], tuple[Floating, Bool]]
+    shape: tuple[int, int]
+    camera: Camera
+    typical_length: float
+    has_mask: bool
+
+    @property
+    def reach(self) -> Reach:
+        """How far normals are extended."""
+        return WITH_MASK if self.has_mask else WITHOUT_MASK
+
+    def measured(self, window: Slices) -> tuple[NormalMapArrays, Int]:
+        """Return normals, zero where there is no measurement, and the mask; and the counts (h, 5) of repairs."""
+        vectors, mask = self.read(window)
+        normals = np.empty(vectors.shape, np.float32)
+        counts = np.zeros((len(normals), 5), np.int64)
+        place = MaskWindow(mask, window[0].start, window[1].start)
+        camera, shortest = self.camera.arrays, SHORT * self.typical_length
+        in_parallel(clean_normals, len(mask), vectors, place, camera, shortest, normals, counts, grain=64)
+        return NormalMapArrays(normals, mask, camera), counts
+
+    def extended(self, window: Slices, measured: NormalMapArrays, counts: Int) -> ExtendedWindow:
+        """Return a window, given what :meth:`measured` returned for it, with normals extended as far as holes allow."""
+        # One pixel more than the reach: what is beside a pixel tells whether its region is enclosed.
+        around = padded_window(window, max(self.reach.hole, self.reach.rim) + 1, self.shape)
+        arrays, counts = (measured, counts) if around == window else self.measured(around)
+        missing = _missing(counts)
+        top, left = around[0].start, around[1].start
+        rings, still = extend_rings(arrays, missing, self.reach, top, left)
+        most = int(missing.sum() - still.sum())
+        numbers, depths = np.empty(most, np.int64), np.empty(most, np.uint8)
+        rows, columns = centre = centre_of(window, around)
+        place = WindowPlace(top, left, rows.start, rows.stop, columns.start, columns.stop, self.shape[1])
+        count = list_extended(arrays.mask, rings, missing, place, self.shape[0], numbers, depths)
+        return ExtendedWindow(arrays.normals[centre], arrays.mask[centre], numbers[:count], depths[:count])
+
+
+class ExtendedWindow(NamedTuple):
+    """Normals (h, w, 3) of a window, the mask (h, w) of those that are known, and a list of those that were extended.
+
+    ``numbers`` (n,): pixels of the map, row by row; ``depths`` (n,): rings, as :func:`.list_extended` writes them.
+    """
+
+    normals: Float32
+    mask: Bool
+    numbers: Int
+    depths: UInt8
+
+
+class Cleaning:
+    """Cleaning a map, one window after another.
+
+    Attributes
+    ----------
+    totals : (5,) int64
+        What was repaired, as :func:`.clean_normals` counts it.
+    """
+
+    def __init__(self, windows: CleanWindows):
+        self.totals = np.zeros(5, np.int64)
+        self._windows, self._masked = windows, 0
+        self._numbers: list[Int] = []
+        self._depths: list[UInt8] = []
+
+    def add(self, window: Slices) -> tuple[Float32, Bool]:
+        """Return normals (h, w, 3), extended as far as holes allow, and the mask (h, w) of pixels that have one."""
+        source = self._windows
+        arrays, counts = source.measured(window)
+        self.totals += counts.sum(axis=0)
+        self._masked += int(np.count_nonzero(arrays.mask))
+        if not _missing(counts).any():
+            return arrays.normals, arrays.mask
+        extended = source.extended(window, arrays, counts)
+        self._numbers.append(extended.numbers)
+        self._depths.append(extended.depths)
+        return extended.normals, extended.mask
+
+    def finish(self) -> tuple[Repairs, Int]:
+        """Return the repairs, and the numbers of the pixels, row by row, that must still leave the mask.
+
+        Raises
+        ------
+        NormalMeshError
+            No pixel holds a measurement.
+        """
+        refuse_unusable(self.totals, self._masked)
+        leaving, extended = np.zeros(0, np.int64), 0
+        if self._numbers:
+            numbers, depths = np.concatenate(self._numbers), np.concatenate(self._depths)
+            if len(self._numbers) > 1:
+                order = np.argsort(numbers)
+                numbers, depths = numbers[order], depths[order]
+            reach, parents, sizes = self._windows.reach, *np.empty((2, len(numbers)), np.int32)
+            leaves = leaving_pixels(numbers, depths, self._windows.shape[1], reach.rim, reach.largest, parents, sizes)
+            leaving, extended = numbers[leaves], int(np.count_nonzero(~leaves))
+        return counted_repairs(self.totals, extended, self._windows.has_mask), leaving
+
+    @property
+    def unresolved(self) -> int:
+        """Number of pixels in which depth changes too much to be resolved."""
+        return int(self.totals[UNRESOLVED])
+
+
+def _missing(counts: Int) -> Int:
+    """Return the number (h,) of pixels of the mask without a measurement in each row."""
+    missing: Int = counts[:, INVALID] + counts[:, BACK_FACING]
+    return missing
