@@ -62,6 +62,7 @@ class Settings(MapReading):
     strength: float | None = None
     tiling: Tiling | None = None
     tile: str | None = None
+    gaps: str | None = None
 
     def __post_init__(self) -> None:
         reject_several(self.rule)
@@ -144,6 +145,12 @@ class Settings(MapReading):
         """Whether a tolerance is given, which takes a reconstruction that tries several numbers of vertices."""
         return self.max_angle is not None or self.max_error is not None
 
+    @property
+    def closed_gaps(self) -> str:
+        """What becomes of the gaps at jumps: beside a solid, a surface has its walls."""
+        gaps = self.gaps or "auto"
+        return "walls" if gaps == "auto" and self.solid is not None else gaps
+
     def estimate(self, counts: MaskCounts) -> Estimate:
         """Return what a reconstruction of a mask takes."""
         cuts = not self.continuous
@@ -171,6 +178,7 @@ class Settings(MapReading):
         """Reconstruct the surface of a normal map, or one surface per level of detail, for an output."""
         options: dict[str, Any] = {
             "discontinuities": False if self.continuous else "auto",
+            "gaps": self.closed_gaps,
             "threads": self.threads,
             "memory_limit": self.memory_limit,
             "progress": progress,

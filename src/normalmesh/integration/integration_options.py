@@ -13,6 +13,7 @@ from normalmesh.errors import NormalMeshError
 from normalmesh.integration.cotangent import check_system
 from normalmesh.jumps.finding import checked_discontinuities
 from normalmesh.mesh.surface_arrays import check_units
+from normalmesh.mesh.walls import GAPS
 from normalmesh.normals.camera import checked_distance
 from normalmesh.normals.noise import MapNoise, Noise, checked_noise
 
@@ -27,6 +28,7 @@ class IntegrationKeywords(TypedDict, total=False):
     metric: str
     clamp: tuple[float, float] | None
     discontinuities: bool | str
+    gaps: str
     noise: float | Noise | MapNoise | None
     refine: int
     prior: ArrayLike | None
@@ -50,6 +52,7 @@ class IntegrationOptions:
     metric: str = "screen"
     clamp: tuple[float, float] | None = None
     discontinuities: bool | str = "auto"
+    gaps: str = "auto"
     noise: float | Noise | MapNoise | None = None
     refine: int = 4
     prior: ArrayLike | None = None
@@ -63,6 +66,7 @@ class IntegrationOptions:
         object.__setattr__(self, "discontinuities", checked_discontinuities(self.discontinuities))
         if self.discontinuities is True and self.formulation != "facets":
             raise NormalMeshError('discontinuities need formulation="facets"')
+        checked_choice(self.gaps, GAPS, "gaps")
         if self.noise is not None:
             object.__setattr__(self, "noise", checked_noise(self.noise))
         checked_int(self.refine, 0, "refine", MAX_ROUNDS)

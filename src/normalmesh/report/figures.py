@@ -92,6 +92,8 @@ class Figures:
         if surface.discontinuities is not None:
             headline.append(("Jumps", count(len(surface.discontinuities.lines))))
             details.append(("Jumps", str(surface.discontinuities)))
+        if len(surface.walls):
+            details.append(("Walls", f"{count(len(surface.walls))} faces"))
         if surface.coverage is not None:
             details.append(("Coverage", str(surface.coverage)))
         details += _about_surface(surface)
