@@ -33,7 +33,7 @@ RESOLUTION_OPTIONS = ("vertices", "threshold", "compression", "max_angle", "max_
 #: Unit of length of a surface whose scale is not known.
 UNKNOWN_UNITS = "units"
 #: Options that need the whole map in memory.
-NOT_IN_TILES = ("max_angle", "max_error", "lod", "preview", "report", "tile")
+NOT_IN_TILES = ("preview", "report", "tile")
 NEEDS_PERSPECTIVE = "--distance requires a perspective camera: add --camera, --focal-px or --fov"
 
 
@@ -164,7 +164,13 @@ class Settings(MapReading):
         """Return what a reconstruction in tiles takes."""
         assert self.tiling is not None
         side = checked_tile(self.tiling.side, "--tile-size")
-        return TiledEstimate(shape, foreground, StoppingRule(**self.rule).expected_vertices(foreground), side)
+        return TiledEstimate(shape, foreground, self._expected_vertices(foreground), side)
+
+    def _expected_vertices(self, foreground: int) -> int:
+        """Return the vertices to expect of the finest surface; those of a tolerance are the content's."""
+        if self.lod is not None:
+            return self.levels(foreground)[0]
+        return StoppingRule(**({} if self.is_within else self.rule)).expected_vertices(foreground)
 
     def levels(self, foreground: int) -> list[int]:
         """Return the vertices of the levels of detail for a number of foreground pixels, finest first."""
@@ -187,10 +193,7 @@ class Settings(MapReading):
             "units": self.units_of(normal_map),
             **self._chosen("distance"),
         }
-        if self.tiling is not None:
-            return [nm.reconstruct_tiled(normal_map, **self.rule, **options, **self.tiling.arguments(output))]
-        assert isinstance(normal_map, nm.NormalMap)
-        options["tileable"] = self.tile or False
+        options |= {"tileable": self.tile or False, "tiles": self.tiling and self.tiling.at(output)}
         if self.lod is not None:
             return nm.reconstruct_levels(normal_map, self.levels(normal_map.foreground), **options)
         if self.is_within:

@@ -317,8 +317,8 @@ class Surface:
             Standard deviation of white noise on the normals in degrees, or a :class:`.Noise`; default: what
             :func:`integrate` was given or has estimated, for each component.
         mesh
-            Whether to include the deviation of the mesh. Of a surface that was made from a file or from a map on disk
-            it is not known, and left out.
+            Whether to include the deviation of the mesh. Of a surface that was made from a file it is not known, and
+            left out.
 
         Returns
         -------
@@ -330,7 +330,7 @@ class Surface:
         Raises
         ------
         NormalMeshError
-            The noise is not known: the surface does not come from :func:`integrate`, or from a map on disk.
+            The noise is not known: the surface does not come from :func:`integrate`.
         """
         from normalmesh.integration.uncertainty import vertex_uncertainty
 
