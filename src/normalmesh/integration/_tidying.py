@@ -40,7 +40,7 @@ from normalmesh.normals._normal_map import NormalMapArrays
 from normalmesh.runtime.kernels import inner, kernel
 
 #: A face this far (radians) off the mean normal of its pixels is bad; so much does each pixel's worth of its area cost.
-BAD_ANGLE = math.radians(45)
+BAD_ANGLE = math.radians(30)
 BAD_COSINE = math.cos(BAD_ANGLE)
 #: Bad area, in pixels, below which a face is left alone.
 MIN_BAD = 0.02
