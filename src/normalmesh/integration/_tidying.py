@@ -41,7 +41,8 @@ from normalmesh.runtime.kernels import inner, kernel
 
 #: A face this far (radians) off the mean normal of its pixels is bad; so much does each pixel's worth of its area cost.
 BAD_ANGLE = math.radians(30)
-BAD_COSINE = math.cos(BAD_ANGLE)
+#: The same between rounds, before bad faces are cut off beside jumps: those that are less bad bend into the jump.
+EARLY_BAD_ANGLE = math.radians(45)
 #: Bad area, in pixels, below which a face is left alone.
 MIN_BAD = 0.02
 #: A change must lower the cost by this (radians).
@@ -61,9 +62,11 @@ class TidyArrays(NamedTuple):
     unknown : (N,) float64
         Height, or logarithm of the depth, at the vertices.
     normal_map : NormalMapArrays
+    bad_angle : float
+        Angle (radians) off the mean normal of its pixels from which a face is bad.
     costs : (M,) float64
-        Cost of each real face: the summed angle between its normal and those of its pixels, and :data:`BAD_ANGLE` for
-        each pixel's worth of bad area.
+        Cost of each real face: the summed angle between its normal and those of its pixels, and ``bad_angle`` for each
+        pixel's worth of bad area.
     bad : (M,) float64
         Bad area: the area in space of a bad face, in units of a pixel that faces the viewer at its depth; else 0.
     """
@@ -71,6 +74,7 @@ class TidyArrays(NamedTuple):
     mesh: MeshArrays
     unknown: Float
     normal_map: NormalMapArrays
+    bad_angle: float
     costs: Float
     bad: Float
 
@@ -148,7 +152,7 @@ def judged_face(a, b, c, state, pixels):
     count = pad_block(pixels, gather_face(p, q, r, p, 1, state.normal_map.normals, pixels, 0))
     if count == 0:
         area = area_in_pixels(a, b, c, state)
-        return BAD_ANGLE * area, area
+        return state.bad_angle * area, area
     normal = unit_normal(
         vertex_point(a, state.mesh, state.unknown, camera),
         vertex_point(b, state.mesh, state.unknown, camera),
@@ -157,11 +161,12 @@ def judged_face(a, b, c, state, pixels):
     angle, number, _ = sum_of_angles((0.0, 0.0), (0.0, 0.0), normal, normal, pixels, count)
     x, y, z = sum_of_normals(pixels, count)
     length = math.sqrt(x * x + y * y + z * z)
-    fits = normal[0] * x + normal[1] * y + normal[2] * z >= BAD_COSINE * length or length < BAD_COSINE * number
+    cosine = math.cos(state.bad_angle)
+    fits = normal[0] * x + normal[1] * y + normal[2] * z >= cosine * length or length < cosine * number
     if fits and not is_needle(a, b, c, vertices):
         return angle, 0.0
     area = area_in_pixels(a, b, c, state)
-    return angle + BAD_ANGLE * area, area
+    return angle + state.bad_angle * area, area
 
 
 @inner
