@@ -181,6 +181,8 @@ def _report_looks(looks: Looks) -> None:
         f"{looks.bad_area:.2f} % off their pixels by more than 45°, or without any "
         f"({looks.off_30:.2f} % by more than 30°, {looks.off_60:.2f} % by more than 60°)",
     )
+    print_field("ghosts", f"{looks.ghosts:.2f} % off by more than 30° where the map is smooth")
+    print_field("gaps", f"{looks.gaps:.2f} % seen from 30° beside the view")
     aspect = f"largest aspect {looks.largest_aspect:.0f}"
     print_field("needles", f"{looks.needles}, {aspect}; {count_text(looks.inverted, 'inverted face')}")
 
