@@ -399,8 +399,7 @@ class Decimator:
         """Run one round of the paper: collapse edges, then flip edges and move vertices in passes."""
         collapsed = self._collapse(goal, exact=last or self.options.align == "each")
         # A round without a target that collapses nothing is the last one, too.
-        last = last or (goal.target == 0 and collapsed.collapses == 0)
-        passes = self.options.passes_after(last)
+        passes = self.options.passes_after(last or (goal.target == 0 and collapsed.collapses == 0))
         self.records = records = self._new_records()
         self.monitor.begin("align", len(self.mesh.vertices))
         flips = moves = 0
@@ -409,7 +408,7 @@ class Decimator:
             flips += self._flip(records)
             moves += self._move(records)
             self.monitor.advance(_PASS)
-        if last:
+        if passes:
             moves += self._move_rim(records)
         self._evaluate(records)
         if passes:
