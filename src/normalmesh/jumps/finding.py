@@ -16,17 +16,19 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from normalmesh.array_types import Bool, Float
+from normalmesh.array_types import Bool
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
+from normalmesh.jumps.attaching import attached
+from normalmesh.jumps.fronts import Fronts
 from normalmesh.jumps.given_lines import edges_on_paths, given_paths
 from normalmesh.jumps.jump_pixels import JumpPixels, PixelsInMemory
-from normalmesh.jumps.lines import LOW, RELEASE, StrainedEdges, choose_lines
+from normalmesh.jumps.lines import RELEASE
 from normalmesh.jumps.robust_solver import TWISTED, RobustSolver
-from normalmesh.jumps.snapping import long_enough, snapped_lines
-from normalmesh.jumps.suspects import closed_noise, is_suspect, near_edges, strain_noise, thresholds
+from normalmesh.jumps.suspects import closed_noise, is_suspect, near_edges, thresholds
+from normalmesh.jumps.tears import EVEN, NOISY, RINGS, Tears, gate_of
 from normalmesh.mesh.jumps import JumpLine, Jumps, Placement
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.component_maps import ComponentMap, component_maps
@@ -43,19 +45,6 @@ MIN_COMPONENT = 256
 FIRST_VERTICES, JUMP_VERTICES = 10, 25
 #: Strain of the first mesh from which on the jump mesh is fine: in px, and in units of the noise of the strain.
 NEAR, NEAR_NOISE = 0.1, 3.0
-#: Maximum number of one-sided solves, and those after which settled edges are looked at again.
-ONE_SIDED, RECHECKS = 20, (6, 13)
-#: Number of Cauchy solves, and of last ones in which the twist counts as strain; their width (px), at least.
-CAUCHY, LAST, WIDTH = 5, 2, 0.025
-#: Width, in units of the noise of the strain, of the last solves of noisy maps: less strained edges hold again.
-CLOSING = 2.0
-#: Share of its weight that an edge on a given line keeps.
-LOOSE = 1e-4
-#: Times at most that the robust solution is found, and the share of false lines from which on it is found again.
-TURNS, FALSE_SHARE = 2, 0.3
-#: Mean length of the difference of the normals on both sides of a line, at least. In measured maps, those with so much
-#: noise of the strain (px), true lines have 0.3 to 1.5, cracks 0.05 to 0.2; in cleaner maps a share of it is enough.
-CONTRAST, NOISY, CLEAN_CONTRAST = 0.3, 0.02, 1 / 3
 #: Bytes for each inner edge of a mesh that is solved: once, and robustly.
 SOLVE_BYTES, ROBUST_BYTES = 650, 800
 #: What to do about a search that does not fit into memory.
@@ -121,7 +110,8 @@ def jumps_along(lines: ArrayLike | Sequence[ArrayLike], pixels: JumpPixels) -> J
     on_paths = edges_on_paths(paths, system)
     cut = np.zeros(len(closed), np.bool_)
     cut[np.concatenate(on_paths)] = True
-    solver.hold(cut, LOOSE)
+    noise = closed_noise(solver)
+    solver.hold(cut)
     strain = solver.full_strain()
     found = []
     for path, edges in zip(paths, on_paths, strict=True):
@@ -130,7 +120,8 @@ def jumps_along(lines: ArrayLike | Sequence[ArrayLike], pixels: JumpPixels) -> J
         found.append(JumpLine(path, height, released / RELEASE))
     touched = np.zeros(int(system.component.max()) + 1, np.bool_)
     touched[system.component[system.pairs[cut, 0]]] = True
-    return Jumps(tuple(found), _placement(solver, touched[system.component]))
+    placement = _placed(solver, cut, Fronts.of(system, full), noise, touched[system.component])
+    return Jumps(tuple(found), placement)
 
 
 def jumps_of(normal_map: NormalMap, discontinuities: bool | str, hierarchy: Hierarchy | None = None) -> Jumps:
@@ -178,49 +169,49 @@ def _solver(means: FaceMeans, workspace: Workspace, edge_bytes: float) -> Robust
 
 
 def _jumps(solver: RobustSolver, pixels: JumpPixels) -> Jumps:
-    """Find jumps on the jump mesh, among its movable faces.
-
-    Lines without contrast are false: there the solution tears a smooth surface open. If there are many, it is found
-    once more, with edges that hold around them.
-    """
+    """Find jumps on the jump mesh."""
     solver.solve_all()
-    closed = solver.strain.copy()
-    for turn in range(TURNS):
-        noise, edges = _strained(solver, closed)
-        cut = choose_lines(edges)
-        lines = snapped_lines(edges, cut, pixels.cells)
-        false = [line for line in lines if line.contrast < CONTRAST]
-        share = sum(line.length for line in false) / max(sum(line.length for line in lines), 1)
-        if turn == TURNS - 1 or share <= FALSE_SHARE:
-            break
-        solver.stiffen(np.concatenate([line.edges for line in false]))
-    if noise > NOISY:
-        solver.cauchy(CLOSING * noise, CAUCHY)
-    # In clean maps also lines between parallel surfaces, without much contrast, are jumps.
-    least = CONTRAST * min(max(noise / NOISY, CLEAN_CONTRAST), 1.0)
-    clear = [line for line in lines if line.contrast >= least]
-    kept = [line for line, enough in zip(clear, long_enough([line.path for line in clear]), strict=True) if enough]
-    found = tuple(JumpLine(line.path, line.height, line.certainty) for line in kept)
-    return Jumps(found, _placement(solver, np.ones(len(solver.offsets), np.bool_)) if kept else None, noise)
+    fronts = Fronts.of(solver.system, pixels)
+    found = _best(solver, fronts, pixels)
+    lines = found.long_lines()
+    if not lines:
+        return Jumps()
+    on_lines = np.zeros(len(found.strained), np.bool_)
+    on_lines[np.concatenate([line.edges for line in lines])] = True
+    # Beside lines, and in sharp folds, planes of faces need not meet.
+    is_sharp = (fronts.contrast >= 0.5 * gate_of(found.noise)) & (found.noise < NOISY)
+    is_open = on_lines | (found.strained & (is_sharp | solver.within(on_lines, RINGS)))
+    placement = _placed(solver, is_open, fronts, found.noise, np.ones(len(solver.offsets), np.bool_))
+    return Jumps(tuple(JumpLine(line.path, line.height, line.certainty) for line in lines), placement, found.noise)
 
 
-def _strained(solver: RobustSolver, closed: Float) -> tuple[float, StrainedEdges]:
-    """Solve robustly; return the noise of the strain, and the edges with their strain.
+def _best(solver: RobustSolver, fronts: Fronts, pixels: JumpPixels) -> Tears:
+    """Return where a robust solution tears a continuous surface open.
 
-    ``closed`` (E,) is the strain of the continuous surface.
+    Contrast tells best where a surface may tear: edges across which normals hardly differ hold. If they are strained
+    along a line for that, in a clean map, the solution in which all edges may open is tried as well, because depth also
+    jumps between parallel surfaces; the one that costs less is taken.
     """
-    solver.one_sided(ONE_SIDED, RECHECKS)
-    noise = strain_noise(solver.strain)
-    low, release = thresholds(noise)
-    solver.cauchy(max(WIDTH, noise), CAUCHY)
-    solver.cauchy(max(WIDTH, noise), LAST, low)
-    full = solver.full_strain()
-    own = np.where(solver.own, full, 0.0)
-    return noise, StrainedEdges(solver.system, full, own * LOW / low, closed * (RELEASE / release) * (low / LOW))
+    closed = solver.strain.copy()
+    solver.keep(np.clip(2 - 2 * fronts.contrast / gate_of(closed_noise(solver)), 0, 1))
+    kept = Tears.of(solver, closed, fronts, pixels)
+    if not kept.held or kept.noise >= NOISY:
+        return kept
+    solver.keep(np.zeros(len(closed)))
+    free = Tears.of(solver, closed, fronts, pixels)
+    return free if free.cost() < kept.cost() else kept
 
 
-def _placement(solver: RobustSolver, chosen: Bool) -> Placement:
-    """Return the planes of the chosen faces (M,) of a solved jump mesh."""
+def _placed(solver: RobustSolver, is_open: Bool, fronts: Fronts, noise: float, chosen: Bool) -> Placement:
+    """Return the planes of the chosen faces (M,) of a jump mesh whose edges hold, except for open (E,) ones.
+
+    Parts that float are attached where they can be, and what is behind stays behind.
+    """
+    solver.hold(is_open)
+    joined = attached(solver, is_open, EVEN * thresholds(noise)[0])
+    if (joined != is_open).any():
+        solver.hold(joined)
+    solver.push_back(fronts.signs(joined))
     means = solver.system.means
     mesh = ScreenMesh(means.mesh.vertices, means.mesh.faces[chosen])
     return Placement(
