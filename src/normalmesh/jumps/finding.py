@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from normalmesh.array_types import Bool
+from normalmesh.array_types import Bool, Float
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.facets.face_means import FaceMeans
@@ -111,7 +111,7 @@ def jumps_along(lines: ArrayLike | Sequence[ArrayLike], pixels: JumpPixels) -> J
     cut = np.zeros(len(closed), np.bool_)
     cut[np.concatenate(on_paths)] = True
     noise = closed_noise(solver)
-    solver.hold(cut)
+    solver.open(cut)
     strain = solver.full_strain()
     found = []
     for path, edges in zip(paths, on_paths, strict=True):
@@ -120,7 +120,7 @@ def jumps_along(lines: ArrayLike | Sequence[ArrayLike], pixels: JumpPixels) -> J
         found.append(JumpLine(path, height, released / RELEASE))
     touched = np.zeros(int(system.component.max()) + 1, np.bool_)
     touched[system.component[system.pairs[cut, 0]]] = True
-    placement = _placed(solver, cut, Fronts.of(system, full), noise, touched[system.component])
+    placement = _placed(solver, np.where(cut, 0.0, 1.0), Fronts.of(system, full), noise, touched[system.component])
     return Jumps(tuple(found), placement)
 
 
@@ -176,12 +176,13 @@ def _jumps(solver: RobustSolver, pixels: JumpPixels) -> Jumps:
     lines = found.long_lines()
     if not lines:
         return Jumps()
-    on_lines = np.zeros(len(found.strained), np.bool_)
+    on_lines = np.zeros(len(found.shares), np.bool_)
     on_lines[np.concatenate([line.edges for line in lines])] = True
     # Beside lines, and in sharp folds, planes of faces need not meet.
     is_sharp = (fronts.contrast >= 0.5 * gate_of(found.noise)) & (found.noise < NOISY)
-    is_open = on_lines | (found.strained & (is_sharp | solver.within(on_lines, RINGS)))
-    placement = _placed(solver, is_open, fronts, found.noise, np.ones(len(solver.offsets), np.bool_))
+    shares = np.where(is_sharp | solver.within(on_lines, RINGS), found.shares, 1.0)
+    shares[on_lines] = 0.0
+    placement = _placed(solver, shares, fronts, found.noise, np.ones(len(solver.offsets), np.bool_))
     return Jumps(tuple(JumpLine(line.path, line.height, line.certainty) for line in lines), placement, found.noise)
 
 
@@ -202,15 +203,16 @@ def _best(solver: RobustSolver, fronts: Fronts, pixels: JumpPixels) -> Tears:
     return free if free.cost() < kept.cost() else kept
 
 
-def _placed(solver: RobustSolver, is_open: Bool, fronts: Fronts, noise: float, chosen: Bool) -> Placement:
-    """Return the planes of the chosen faces (M,) of a jump mesh whose edges hold, except for open (E,) ones.
+def _placed(solver: RobustSolver, shares: Float, fronts: Fronts, noise: float, chosen: Bool) -> Placement:
+    """Return the planes of the chosen faces (M,) of a jump mesh whose edges keep shares (E,) of their weight.
 
     Parts that float are attached where they can be, and what is behind stays behind.
     """
-    solver.hold(is_open)
+    solver.hold(shares)
+    is_open = shares == 0
     joined = attached(solver, is_open, EVEN * thresholds(noise)[0])
     if (joined != is_open).any():
-        solver.hold(joined)
+        solver.hold(np.where(joined, shares, np.where(is_open, 1.0, shares)))
     solver.push_back(fronts.signs(joined))
     means = solver.system.means
     mesh = ScreenMesh(means.mesh.vertices, means.mesh.faces[chosen])

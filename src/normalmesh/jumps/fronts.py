@@ -20,8 +20,8 @@ APART, SHARES = 1.0, (0.1, 0.3, 0.5, 0.7, 0.9)
 #: Power of the lean that counts. A sharp edge may lean away from the line that it makes, and what is behind towards it:
 #: only sides that are nearly grazing are outlines.
 STEEPNESS = 4
-#: Mean lean from which on the side that leans is in front: that of 50° to the viewing direction on one side.
-LEAN = 0.15
+#: Mean lean from which on the side that leans is in front: that of 45° on one side.
+LEAN = 0.25
 #: Rounds in which leans are averaged with those of the next edges along a line.
 ROUNDS = 6
 

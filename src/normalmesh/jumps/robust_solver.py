@@ -155,23 +155,33 @@ class RobustSolver:
                 break
         self._finish()
 
-    def hold(self, is_open: Bool) -> None:
-        """Solve with edges that hold, except for open (E,) ones."""
-        self.weights = np.where(is_open, LOOSE, 1.0) * self._base
+    def shares(self) -> Float:
+        """Return the shares (E,) of their weight that edges keep."""
+        shares: Float = self.weights / self._base
+        return shares
+
+    def hold(self, shares: Float) -> None:
+        """Solve with edges that keep these shares (E,) of their weight."""
+        self.weights = np.maximum(shares, LOOSE) * self._base
         self.solve_all()
 
+    def open(self, edges: Bool) -> None:
+        """Solve with open (E,) edges, and others that hold."""
+        self.hold(np.where(edges, 0.0, 1.0))
+
     def push_back(self, signs: Float) -> None:
-        """After :meth:`hold`, solve with open edges in contact: those whose misfits have the wrong sign push back.
+        """After :meth:`hold`, solve with edges in contact: those whose misfits have the wrong sign push back.
 
         ``signs`` (E,) are the right ones, 0 for edges that do not push. The force is at most that of a strain of 1 px.
         """
         edges = np.flatnonzero(signs)
         if len(edges) == 0:
             return
+        held = self.weights[edges]
         self._plan(self._around(edges, 0))
         for _ in range(CONTACTS):
             wrong = self.system.misfits(self.offsets)[edges] * signs[edges] < 0
-            pushed = np.where(wrong, 1 / np.maximum(1.0, self.strain[edges]), LOOSE) * self._base[edges]
+            pushed = np.where(wrong, self._base[edges] / np.maximum(1.0, self.strain[edges]), held)
             if (np.abs(pushed - self.weights[edges]) <= MOVED * self._base[edges]).all():
                 break
             self.weights[edges] = pushed

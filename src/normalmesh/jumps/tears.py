@@ -30,8 +30,10 @@ CLEAR = 4 / 3
 PRICE, SMOOTH_PRICE = 0.38, 2.0
 #: Steps along folds vary by this share of the least strain of lines.
 EVEN = 0.2
-#: Rings of faces around a line in which what is strained belongs to it, and the share of the least strain of lines.
-RINGS, BESIDE = 4, 0.5
+#: Rings of faces around a line that belong to it.
+RINGS = 4
+#: Edges are open from this strain on, in units of the least one of lines.
+OPEN = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +45,8 @@ class Tears:
     solver : RobustSolver
     noise : float
         Noise of the strain, in px.
-    strained : (E,) bool
-        Edges that are strained, and are not beside a line that was closed.
+    shares : (E,)
+        Shares of their weight that edges keep: none if they are strained, all beside lines that were closed.
     lines : list of SnappedLine
     held : bool
         Whether edges that were kept from opening are strained along a line.
@@ -52,7 +54,7 @@ class Tears:
 
     solver: RobustSolver
     noise: float
-    strained: Bool
+    shares: Float
     lines: list[SnappedLine]
     held: bool
 
@@ -64,8 +66,10 @@ class Tears:
         cut = attached(solver, found, EVEN * thresholds(noise)[0])
         lines = snapped_lines(edges, cut, pixels.cells, fronts.contrast)
         held = bool(edges.worth((edges.strain >= LOW) & (fronts.contrast < gate_of(noise))).any())
-        tears = cls(solver, noise, edges.strain >= BESIDE * LOW, lines, held)
-        return replace(tears, strained=tears._strained_without(found & ~cut)).without_smooth()
+        # The root of Cauchy weights: an edge that is less strained pulls with a force that hardly depends on its strain.
+        shares = np.where(edges.strain >= OPEN * LOW, 0.0, np.sqrt(solver.shares()))
+        tears = cls(solver, noise, shares, lines, held)
+        return replace(tears, shares=tears._shares_without(found & ~cut)).without_smooth()
 
     @property
     def cut(self) -> Bool:
@@ -75,7 +79,7 @@ class Tears:
     def cost(self) -> float:
         """Return the energy of the surface with open lines, and the price of these, in px²."""
         cut = self.cut
-        self.solver.hold(cut)
+        self.solver.open(cut)
         return float(self.solver.energies()[~cut].sum() + self._price * self.solver.system.lengths[cut].sum())
 
     def without_smooth(self) -> Tears:
@@ -89,7 +93,7 @@ class Tears:
             released, lengths = self._released_by(smooth), self.solver.system.lengths
             lines += [line for line in smooth if released[line.edges].sum() >= price * lengths[line.edges].sum()]
         kept = replace(self, lines=lines)
-        return replace(kept, strained=kept._strained_without(self.cut & ~kept.cut))
+        return replace(kept, shares=kept._shares_without(self.cut & ~kept.cut))
 
     def long_lines(self) -> list[SnappedLine]:
         """Return the lines that are long enough, together with those that they are connected to."""
@@ -104,25 +108,24 @@ class Tears:
     def _released_by(self, lines: list[SnappedLine]) -> Float:
         """Return the energy (E,), in px², that opening each edge of some lines releases."""
         cut, closed = self.cut, self._cut_along(lines)
-        self.solver.hold(cut)
+        self.solver.open(cut)
         opened = self.solver.energies()
-        self.solver.hold(cut & ~closed)
+        self.solver.open(cut & ~closed)
         # Weight × misfit when open × when closed: these sum up to the energy that all lines together release.
         released: Float = np.sqrt(opened * self.solver.energies())
         return released
 
     def _cut_along(self, lines: list[SnappedLine]) -> Bool:
-        cut = np.zeros(len(self.strained), np.bool_)
+        cut = np.zeros(len(self.shares), np.bool_)
         for line in lines:
             cut[line.edges] = True
         return cut
 
-    def _strained_without(self, closed: Bool) -> Bool:
-        """Return the strained edges (E,) that are on lines, or not beside closed (E,) ones."""
+    def _shares_without(self, closed: Bool) -> Float:
+        """Return the shares (E,) with whole weights beside closed (E,) edges that are not on lines."""
         if not closed.any():
-            return self.strained
-        strained: Bool = self.strained & (self.cut | ~self.solver.within(closed, RINGS))
-        return strained
+            return self.shares
+        return np.where(self.solver.within(closed, RINGS) & ~self.cut, 1.0, self.shares)
 
 
 def gate_of(noise: float) -> float:
