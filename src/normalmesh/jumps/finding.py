@@ -45,6 +45,8 @@ MIN_COMPONENT = 256
 FIRST_VERTICES, JUMP_VERTICES = 10, 25
 #: Strain of the first mesh from which on the jump mesh is fine: in px, and in units of the noise of the strain.
 NEAR, NEAR_NOISE = 0.1, 3.0
+#: Share of its rectangle that a relief fills, at least; objects stand before a background.
+RELIEF = 0.98
 #: Bytes for each inner edge of a mesh that is solved: once, and robustly.
 SOLVE_BYTES, ROBUST_BYTES = 650, 800
 #: What to do about a search that does not fit into memory.
@@ -172,7 +174,10 @@ def _jumps(solver: RobustSolver, pixels: JumpPixels) -> Jumps:
     """Find jumps on the jump mesh."""
     solver.solve_all()
     fronts = Fronts.of(solver.system, pixels)
+    energies = solver.energies()
     found = _best(solver, fronts, pixels)
+    if found.noise >= NOISY and pixels.filled >= RELIEF and not solver.system.means.camera.is_central:
+        found = found.supported(energies)
     lines = found.long_lines()
     if not lines:
         return Jumps()

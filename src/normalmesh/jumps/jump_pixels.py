@@ -85,8 +85,8 @@ class JumpPixels(Protocol):
         ...
 
     @property
-    def fills_rectangle(self) -> bool:
-        """Whether the foreground is a full rectangle: a relief, rather than an object before a background."""
+    def filled(self) -> float:
+        """Share of the smallest rectangle around it that is foreground: about 1 for reliefs."""
         ...
 
 
@@ -147,9 +147,9 @@ class PixelsInMemory:
         return normals_of_pixels(pixels, self.normal_map)
 
     @property
-    def fills_rectangle(self) -> bool:
-        rows, columns = np.nonzero(self.normal_map.mask.any(axis=1))[0], np.nonzero(self.normal_map.mask.any(axis=0))[0]
-        return bool(self.foreground == (rows[-1] - rows[0] + 1) * (columns[-1] - columns[0] + 1))
+    def filled(self) -> float:
+        rows, columns = (np.flatnonzero(self.normal_map.mask.any(axis=axis)) for axis in (1, 0))
+        return self.foreground / float((rows[-1] - rows[0] + 1) * (columns[-1] - columns[0] + 1))
 
 
 def pixels_along(paths: list[Int], shape: tuple[int, int]) -> Bool:

@@ -209,9 +209,9 @@ class TilePixels:
         return normals
 
     @property
-    def fills_rectangle(self) -> bool:
-        """Whether the foreground is a full rectangle."""
-        return self.foreground == self.rectangle.pixels
+    def filled(self) -> float:
+        """Share of the rectangle that is foreground."""
+        return self.foreground / self.rectangle.pixels
 
     def _joined(self, results: Mapping[str, Mapping[str, NDArray[Any]]]) -> FaceMeans:
         """Return the mesh of all tiles, with its mean normals."""
