@@ -148,8 +148,8 @@ class PixelsInMemory:
 
     @property
     def filled(self) -> float:
-        rows, columns = (np.flatnonzero(self.normal_map.mask.any(axis=axis)) for axis in (1, 0))
-        return self.foreground / float((rows[-1] - rows[0] + 1) * (columns[-1] - columns[0] + 1))
+        sides = [int(np.ptp(each)) + 1 for each in np.nonzero(self.normal_map.mask)]
+        return self.foreground / (sides[0] * sides[1])
 
 
 def pixels_along(paths: list[Int], shape: tuple[int, int]) -> Bool:

@@ -200,8 +200,8 @@ class RobustSolver:
     def within(self, edges: Bool, rings: int) -> Bool:
         """Return the edges (E,) between faces within some rings of the given (E,) ones."""
         near = self._around(np.flatnonzero(edges), rings)
-        both: Bool = near[self.system.pairs].all(axis=1)
-        return both
+        first, second = self.system.pairs.T
+        return near[first] & near[second]
 
     def full_strain(self) -> Float:
         """Return strain and twist (E,) together, in px."""

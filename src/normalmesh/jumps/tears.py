@@ -70,7 +70,7 @@ class Tears:
         cut = attached(solver, found, EVEN * thresholds(noise)[0])
         lines = snapped_lines(edges, cut, pixels.cells, fronts.contrast)
         held = bool(edges.worth((edges.strain >= LOW) & (fronts.contrast < gate_of(noise))).any())
-        # The root of Cauchy weights: an edge that is less strained pulls with a force that hardly depends on its strain.
+        # The root of Cauchy weights: edges that are less strained pull with a force that hardly depends on it.
         shares = np.where(edges.strain >= OPEN * LOW, 0.0, np.sqrt(solver.shares()))
         tears = cls(solver, noise, shares, lines, held)
         return replace(tears, shares=tears._shares_without(found & ~cut)).without_smooth()
