@@ -163,10 +163,11 @@ def pixels_along(paths: list[Int], shape: tuple[int, int]) -> Bool:
 
 def normals_of_pixels(pixels: Int32, normal_map: NormalMap) -> Float32:
     """Return the normals (K, 3) of pixels (K, 2), given by row and column; zero in the background and outside."""
-    inside = ((pixels >= 0) & (pixels < normal_map.shape)).all(axis=1)
-    row, column = np.where(inside[:, None], pixels, 0).T
-    known = inside & normal_map.mask[row, column]
-    return np.where(known[:, None], normal_map.normals[row, column], np.float32(0))
+    inside = np.flatnonzero(((pixels >= 0) & (pixels < normal_map.shape)).all(axis=1))
+    row, column = pixels[inside].T
+    normals = np.zeros((len(pixels), 3), np.float32)
+    normals[inside] = np.where(normal_map.mask[row, column, None], normal_map.normals[row, column], 0)
+    return normals
 
 
 def marked_sides(image: Bool, normal_map: NormalMap) -> Sides:

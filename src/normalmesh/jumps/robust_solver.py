@@ -201,7 +201,8 @@ class RobustSolver:
         """Return the edges (E,) between faces within some rings of the given (E,) ones."""
         near = self._around(np.flatnonzero(edges), rings)
         first, second = self.system.pairs.T
-        return near[first] & near[second]
+        both: Bool = near[first] & near[second]
+        return both
 
     def full_strain(self) -> Float:
         """Return strain and twist (E,) together, in px."""
