@@ -50,6 +50,7 @@ class Settings:
     max_error: float | None
     lod: tuple[float | int, ...] | None
     continuous: bool
+    min_certainty: float | None
     threads: int | None
     memory_limit: float | None
     preview: bool
@@ -161,7 +162,7 @@ class Settings:
             "prior": prior,
             "jumps": jumps,
             "units": self.units_of(normal_map),
-            **self._chosen("distance"),
+            **self._chosen("distance", "min_certainty"),
         }
         if self.tiling is not None:
             return [nm.reconstruct_tiled(normal_map, **self.rule, **options, **self.tiling.arguments(output))]

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from normalmesh.arguments import checked_finite
 from normalmesh.array_types import Bool, Float
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.errors import NormalMeshError, repr_for_error
@@ -58,6 +59,7 @@ def find_jumps(
     lines: ArrayLike | Sequence[ArrayLike] | None = None,
     *,
     discontinuities: bool | str = "auto",
+    min_certainty: float = 0.0,
     noise: float | None = None,
     threads: int | None = None,
 ) -> Jumps:
@@ -73,6 +75,9 @@ def find_jumps(
         continuous everywhere else.
     discontinuities
         ``"auto"`` leaves early if a first look finds no sign of a jump, ``True`` always looks closely.
+    min_certainty
+        Lines that are less certain are left closed. Here certainty c is c / (1 + c), from 0 to 1: above 0.5, opening a
+        line releases more energy than lines must release on average.
     noise
         Standard deviation of the noise of the normals in degrees; estimated by default.
     threads
@@ -87,9 +92,10 @@ def find_jumps(
     chosen = checked_discontinuities(discontinuities)
     if chosen is False:
         raise NormalMeshError('discontinuities must be "auto" or True, not False')
+    least = checked_min_certainty(min_certainty)
     with limited_threads(threads):
         smooth = without_noise(normal_map, noise_of(normal_map, noise))
-        return jumps_of(smooth, chosen) if lines is None else jumps_along(lines, PixelsInMemory(smooth))
+        return jumps_of(smooth, chosen, least) if lines is None else jumps_along(lines, PixelsInMemory(smooth))
 
 
 def checked_discontinuities(value: object) -> bool | str:
@@ -99,6 +105,14 @@ def checked_discontinuities(value: object) -> bool | str:
     if not isinstance(value, bool | np.bool_):
         raise NormalMeshError(f'discontinuities must be "auto", True or False, not {repr_for_error(value)}')
     return bool(value)
+
+
+def checked_min_certainty(value: object) -> float:
+    """Return the least certainty of lines, from 0 to 1, or raise an error."""
+    least = checked_finite(value, "min_certainty", "a number from 0 to 1")
+    if not 0 <= least <= 1:
+        raise NormalMeshError(f"min_certainty must be a number from 0 to 1, not {repr_for_error(value)}")
+    return least
 
 
 def jumps_along(lines: ArrayLike | Sequence[ArrayLike], pixels: JumpPixels) -> Jumps:
@@ -126,7 +140,9 @@ def jumps_along(lines: ArrayLike | Sequence[ArrayLike], pixels: JumpPixels) -> J
     return Jumps(tuple(found), placement)
 
 
-def jumps_of(normal_map: NormalMap, discontinuities: bool | str, hierarchy: Hierarchy | None = None) -> Jumps:
+def jumps_of(
+    normal_map: NormalMap, discontinuities: bool | str, min_certainty: float = 0.0, hierarchy: Hierarchy | None = None
+) -> Jumps:
     """Find the jumps of a denoised map, with its hierarchy if that is known; none for ``discontinuities=False``.
 
     Components of the mask are looked at one by one, so that none depends on the others.
@@ -135,18 +151,20 @@ def jumps_of(normal_map: NormalMap, discontinuities: bool | str, hierarchy: Hier
         return Jumps()
     always = discontinuities is True
     return Jumps.joined(
-        jumps_of_component(each, always, hierarchy if each.normal_map is normal_map else None)
+        jumps_of_component(each, always, min_certainty, hierarchy if each.normal_map is normal_map else None)
         for each in component_maps(normal_map, MIN_COMPONENT)
     )
 
 
-def jumps_of_component(component: ComponentMap, always: bool, hierarchy: Hierarchy | None = None) -> Jumps:
+def jumps_of_component(
+    component: ComponentMap, always: bool, min_certainty: float, hierarchy: Hierarchy | None = None
+) -> Jumps:
     """Find the jumps of a component of a denoised map, as they lie in that map."""
-    found = jumps_of_pixels(PixelsInMemory.of(component.normal_map, hierarchy), always)
+    found = jumps_of_pixels(PixelsInMemory.of(component.normal_map, hierarchy), always, min_certainty)
     return found.shifted(component.left, component.top)
 
 
-def jumps_of_pixels(pixels: JumpPixels, always: bool) -> Jumps:
+def jumps_of_pixels(pixels: JumpPixels, always: bool, min_certainty: float) -> Jumps:
     """Find the jumps of denoised pixels of one component; with ``always``, without an early exit."""
     workspace, side = Workspace(), math.sqrt(pixels.foreground)
     fine_level, coarse_level = (pixels.level(round(vertices * side)) for vertices in (JUMP_VERTICES, FIRST_VERTICES))
@@ -160,7 +178,9 @@ def jumps_of_pixels(pixels: JumpPixels, always: bool) -> Jumps:
     near = near_edges(first, fine)
     # Its memory is needed for the next system.
     del first, closed, strained
-    return _jumps(_solver(pixels.mixed_means(near, fine_level, coarse_level), workspace, ROBUST_BYTES), pixels)
+    return _jumps(
+        _solver(pixels.mixed_means(near, fine_level, coarse_level), workspace, ROBUST_BYTES), pixels, min_certainty
+    )
 
 
 def _solver(means: FaceMeans, workspace: Workspace, edge_bytes: float) -> RobustSolver:
@@ -170,12 +190,12 @@ def _solver(means: FaceMeans, workspace: Workspace, edge_bytes: float) -> Robust
     return RobustSolver(FacetSystem.of(means), workspace)
 
 
-def _jumps(solver: RobustSolver, pixels: JumpPixels) -> Jumps:
+def _jumps(solver: RobustSolver, pixels: JumpPixels, min_certainty: float) -> Jumps:
     """Find jumps on the jump mesh."""
     solver.solve_all()
     fronts = Fronts.of(solver.system, pixels)
     energies = solver.energies()
-    found = _best(solver, fronts, pixels)
+    found = _best(solver, fronts, pixels).certain(min_certainty)
     if found.noise >= NOISY and pixels.filled >= RELIEF and not solver.system.means.camera.is_central:
         found = found.supported(energies)
     lines = found.long_lines()

@@ -90,12 +90,20 @@ class Tears:
         """Close lines in smooth places, unless the map is clean and they release much energy."""
         lines = [line for line in self.lines if line.contrast >= CLEAR * gate_of(self.noise)]
         smooth = [line for line in self.lines if line.contrast < CLEAR * gate_of(self.noise)]
-        if not smooth:
-            return self
-        if self.noise < NOISY:
+        if smooth and self.noise < NOISY:
             price = SMOOTH_PRICE * self._price / (1 - self.noise / NOISY)
             released, lengths = self._released_by(smooth), self.solver.system.lengths
             lines += [line for line in smooth if released[line.edges].sum() >= price * lengths[line.edges].sum()]
+        return self.only(lines)
+
+    def certain(self, least: float) -> Tears:
+        """Close lines that are less certain, on a scale from 0 to 1."""
+        return self.only([line for line in self.lines if line.certainty >= least * (1 + line.certainty)])
+
+    def only(self, lines: list[SnappedLine]) -> Tears:
+        """Close all but some lines."""
+        if len(lines) == len(self.lines):
+            return self
         kept = replace(self, lines=lines)
         return replace(kept, shares=kept._shares_without(self.cut & ~kept.cut))
 
@@ -120,8 +128,7 @@ class Tears:
             kept = [line for line, is_kept in zip(tears.lines, left <= LEFT * all_, strict=True) if is_kept]
             if len(kept) == len(tears.lines):
                 break
-            fewer = replace(tears, lines=kept)
-            tears = replace(fewer, shares=fewer._shares_without(tears.cut & ~fewer.cut))
+            tears = tears.only(kept)
         return tears
 
     def long_lines(self) -> list[SnappedLine]:
