@@ -3,7 +3,9 @@
 1. The continuous surface is solved on a first, coarse mesh. Without strained edges that open there is no jump.
 2. Near strained edges the mesh becomes as fine as the pixels. On this *jump mesh*, weights become robust: faces first
    choose neighbours at their own depth (one-sided weights), then edges lose weight with their strain (Cauchy weights).
+   Edges across which the normals hardly differ keep theirs.
 3. Centre lines of strained edges that release enough energy are moved onto pixel sides.
+4. The surface is placed: solved with open lines, where parts in front stay in front, and all smooth places closed.
 
 Each component of the mask is looked at on its own.
 """
