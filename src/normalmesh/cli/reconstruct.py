@@ -30,6 +30,7 @@ SECTIONS = {
     "Resolution": ("compression", "vertices", "threshold", "max_angle", "max_error", "lod"),
     "Surface": (
         "continuous",
+        "min_certainty",
         "jump_lines",
         "gaps",
         "prior",
@@ -62,6 +63,11 @@ TILING = ("tiles", "tile_size", "scheduler", "workers", "work", "keep_work")
     help="Photo for the colours: a texture of GLB, OBJ and 3D Tiles, colours of vertices in PLY.",
 )
 @click.option("--continuous", is_flag=True, help="Never cut the surface, even at apparent depth discontinuities.")
+@click.option(
+    "--min-certainty",
+    type=click.FloatRange(0, 1),
+    help="Least certainty, from 0 to 1, of lines along which the surface is cut.",
+)
 @click.option(
     "--jump-lines", type=click.Path(), help="Where the depth jumps: edge image, or text file of polylines u,v."
 )

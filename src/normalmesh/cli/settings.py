@@ -50,6 +50,7 @@ class Settings(MapReading):
     max_error: float | None = None
     lod: tuple[float | int, ...] | None = None
     continuous: bool = False
+    min_certainty: float | None = None
     threads: int | None = None
     memory_limit: float | None = None
     preview: bool = False
@@ -191,7 +192,7 @@ class Settings(MapReading):
             "prior": prior,
             "jumps": jumps,
             "units": self.units_of(normal_map),
-            **self._chosen("distance"),
+            **self._chosen("distance", "min_certainty"),
         }
         options |= {"tileable": self.tile or False, "tiles": self.tiling and self.tiling.at(output)}
         if self.lod is not None:

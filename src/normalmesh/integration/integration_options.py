@@ -11,7 +11,7 @@ from normalmesh.arguments import checked_choice, checked_int
 from normalmesh.decimation.decimation_options import MAX_ROUNDS
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.cotangent import check_system
-from normalmesh.jumps.finding import checked_discontinuities
+from normalmesh.jumps.finding import checked_discontinuities, checked_min_certainty
 from normalmesh.mesh.surface_arrays import check_units
 from normalmesh.mesh.walls import GAPS
 from normalmesh.normals.camera import checked_distance
@@ -29,6 +29,7 @@ class IntegrationKeywords(TypedDict, total=False):
     clamp: tuple[float, float] | None
     discontinuities: bool | str
     gaps: str
+    min_certainty: float
     noise: float | Noise | MapNoise | None
     refine: int
     prior: ArrayLike | None
@@ -53,6 +54,7 @@ class IntegrationOptions:
     clamp: tuple[float, float] | None = None
     discontinuities: bool | str = "auto"
     gaps: str = "auto"
+    min_certainty: float = 0.0
     noise: float | Noise | MapNoise | None = None
     refine: int = 4
     prior: ArrayLike | None = None
@@ -64,6 +66,7 @@ class IntegrationOptions:
         checked_choice(self.formulation, FORMULATIONS, "formulation")
         check_system(self.parameters, self.metric, self.clamp)
         object.__setattr__(self, "discontinuities", checked_discontinuities(self.discontinuities))
+        object.__setattr__(self, "min_certainty", checked_min_certainty(self.min_certainty))
         if self.discontinuities is True and self.formulation != "facets":
             raise NormalMeshError('discontinuities need formulation="facets"')
         checked_choice(self.gaps, GAPS, "gaps")

@@ -37,6 +37,7 @@ def integrate(
     clamp: tuple[float, float] | None = None,
     discontinuities: bool | str = IntegrationOptions.discontinuities,
     gaps: str = IntegrationOptions.gaps,
+    min_certainty: float = IntegrationOptions.min_certainty,
     jumps: Jumps | None = None,
     noise: float | Noise | MapNoise | None = None,
     refine: int = IntegrationOptions.refine,
@@ -67,6 +68,8 @@ def integrate(
         Whether the depth may jump: ``"auto"`` looks for jumps unless a first look finds no sign of any, ``True`` always
         does, and ``False`` leaves the surface continuous. Without a jump the surface is the continuous one. Only with
         ``"facets"``.
+    min_certainty
+        As for :func:`find_jumps`.
     jumps
         The jumps, from :func:`find_jumps`; found by default. A mesh that :func:`decimate` made with them is cut along
         their lines, another one along the edges that they hold apart.
@@ -109,6 +112,7 @@ def integrate(
         clamp,
         discontinuities,
         gaps,
+        min_certainty,
         noise,
         refine,
         prior,
