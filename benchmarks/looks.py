@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
+from scipy.spatial import cKDTree
 
 from benchmarks.cases import OCCLUSION_FREE, Case, load, map_names, measure
 from normalmesh import (
@@ -27,6 +28,7 @@ from normalmesh import (
     NormalMeshWarning,
     ScreenMesh,
     Surface,
+    find_jumps,
     integrate_pixels,
     measure_looks,
     reconstruct,
@@ -45,8 +47,10 @@ WITHOUT_JUMPS = (*OCCLUSION_FREE, "queau_vase", "diligent_ball_ps")
 LONG_CUTS = 50.0
 #: Standard deviation of the filter that correlates noise, px.
 CORRELATION = 2.0
-#: Perturbations: white and correlated noise in degrees, rounding to 8 bit, JPEG of a quality.
-KINDS = ("w3", "w10", "c3", "c10", "b8", "j90", "j75")
+#: Perturbations: white and correlated noise in degrees, rounding to 8 bit, JPEG of a quality, units of 8 bit.
+KINDS = ("w3", "w10", "c3", "c10", "b8", "j90", "j75", "u1")
+#: Lines are found again if they are at most this far away, px.
+FOUND_AGAIN = 3.0
 
 #: Side of a panel, distance between panels, and height of the captions of a picture, px.
 BOX, GAP, CAPTION = 900, 20, 60
@@ -57,7 +61,7 @@ TORN = 1.0
 
 HEAD = (
     f"{'case':30} {'vertices':>8} {'MAE °':>7} {'error':>9} {'teeth °':>7} {'°/px':>5} {'cut px':>6} {'bad %':>6} "
-    f"{'>30°':>6} {'>60°':>6} {'needles':>7} {'height':>6} {'uncov. %':>8} {'s':>5}"
+    f"{'>30°':>6} {'>60°':>6} {'ghosts':>6} {'gaps %':>6} {'needles':>7} {'height':>6} {'uncov. %':>8} {'s':>5}"
 )
 
 
@@ -77,7 +81,8 @@ class Looked:
         return (
             f"{self.case.name:30} {len(self.surface.vertices):8} {self.mae:7.3f} {number(self.error, '9.4f')} "
             f"{number(looks.teeth, '7.1f')} {number(looks.turning, '5.1f')} {looks.cut_length:6.0f} "
-            f"{looks.bad_area:6.2f} {looks.off_30:6.2f} {looks.off_60:6.2f} {looks.needles:7} "
+            f"{looks.bad_area:6.2f} {looks.off_30:6.2f} {looks.off_60:6.2f} "
+            f"{looks.ghosts:6.3f} {looks.gaps:6.2f} {looks.needles:7} "
             f"{number(height, '6.3f')} {looks.uncovered:8.2f} {self.seconds:5.1f}"
         )
 
@@ -123,17 +128,20 @@ def summary(rows: Sequence[Looked]) -> str:
     """Return the means of all cases; of teeth, over those with long cuts."""
     looks = [row.looks for row in rows]
     cut = [each for each in looks if each.cut_length > LONG_CUTS]
-    bad, over_30, over_60, uncovered = (
-        np.mean([getattr(each, name) for each in looks]) for name in ("bad_area", "off_30", "off_60", "uncovered")
+    bad, over_30, over_60, ghosts, gaps, uncovered = (
+        np.mean([getattr(each, name) for each in looks])
+        for name in ("bad_area", "off_30", "off_60", "ghosts", "gaps", "uncovered")
     )
     heights = [each.height for each in looks if each.height is not None]
     teeth, turning = (np.mean([getattr(each, name) for each in cut]) if cut else None for name in ("teeth", "turning"))
     lines = [
         f"{'mean':30} {'':8} {np.mean([row.mae for row in rows]):7.3f} {'':9} {number(teeth, '7.1f')} "
         f"{number(turning, '5.1f')} {np.mean([each.cut_length for each in looks]):6.0f} {bad:6.2f} {over_30:6.2f} "
-        f"{over_60:6.2f} {np.mean([each.needles for each in looks]):7.1f} "
+        f"{over_60:6.2f} {ghosts:6.3f} {gaps:6.2f} {np.mean([each.needles for each in looks]):7.1f} "
         f"{number(np.mean(heights) if heights else None, '6.3f')} {uncovered:8.2f}"
     ]
+    ghostly = max(rows, key=lambda row: row.looks.ghosts)
+    lines.append(f"worst ghosts {ghostly.looks.ghosts:.3f} % ({ghostly.case.name})")
     worst = max(rows, key=lambda row: row.looks.bad_area)
     lines.append(f"worst bad area {worst.looks.bad_area:.2f} % ({worst.case.name})")
     lines.append(f"cuts on maps without jumps {cracks(rows):.0f} px")
@@ -146,7 +154,10 @@ def cracks(rows: Sequence[Looked]) -> float:
 
 
 def perturbed(normal_map: NormalMap, kind: str, seed: int = 0) -> NormalMap:
-    """Return a map with noise in degrees (w3: white, c3: correlated), in 8 bit (b8), or as JPEG of a quality (j90)."""
+    """Return a map with noise in degrees (w3: white, c3: correlated), in 8 bit (b8), or as JPEG of a quality (j90).
+
+    Each number of the 8 bits may be changed by up to a unit (u1).
+    """
     normals, mask, amount = normal_map.normals.astype(np.float64), normal_map.mask, int(kind[1:])
     if kind[0] in "wc":
         noise = np.random.default_rng(seed).normal(size=normals.shape)
@@ -157,6 +168,9 @@ def perturbed(normal_map: NormalMap, kind: str, seed: int = 0) -> NormalMap:
         normals += noise - (noise * normals).sum(axis=-1, keepdims=True) * normals
     else:
         image = np.rint((np.where(mask[..., None], normals, 0) + 1) / 2 * 255).astype(np.uint8)
+        if kind[0] == "u":
+            units = np.random.default_rng(seed).integers(-amount, amount, image.shape, endpoint=True)
+            image = np.clip(image + units, 0, 255).astype(np.uint8)
         if kind[0] == "j":
             image = imagecodecs.jpeg_decode(imagecodecs.jpeg_encode(image, level=amount, subsampling="420"))
         normals = image / 255 * 2 - 1
@@ -164,6 +178,21 @@ def perturbed(normal_map: NormalMap, kind: str, seed: int = 0) -> NormalMap:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NormalMeshWarning)
         return NormalMap(normals.astype(np.float32), mask, normal_map.camera)
+
+
+def flicker(normal_map: NormalMap) -> tuple[float, float]:
+    """Return the length in px of the lines found in an 8-bit map, and the share found again after one unit of change.
+
+    Lines of either map count that have one of the other within 3 px; the share is 1 if neither has a line.
+    """
+    found = [
+        np.concatenate([np.empty((0, 2)), *(line.path for line in find_jumps(perturbed(normal_map, kind)).lines)])
+        for kind in ("b8", "u1")
+    ]
+    if min(len(points) for points in found) == 0:
+        return float(len(found[0])), float(max(len(points) for points in found) == 0)
+    distances = [cKDTree(found[1 - k]).query(found[k])[0] for k in (0, 1)]
+    return float(len(found[0])), float(np.mean(np.concatenate(distances) <= FOUND_AGAIN))
 
 
 def print_perturbed(cases: Sequence[Case], kinds: Sequence[str], compression: float) -> None:
@@ -247,6 +276,7 @@ def main() -> None:
     parser.add_argument("--compression", type=float, default=0.97, help="1 − vertices / foreground pixels")
     parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="write a PNG for each case")
     parser.add_argument("--quick", action="store_true", help="no pixel integration, so no heights")
+    parser.add_argument("--flicker", action="store_true", help="lines found again after one 8-bit unit instead")
     parser.add_argument(
         "--perturb", metavar="KINDS", help=f"cuts and errors of perturbed maps instead, such as {','.join(KINDS)}"
     )
@@ -257,6 +287,10 @@ def main() -> None:
         return
     if options.perturb:
         print_perturbed([case_of(name) for name in names], options.perturb.split(","), options.compression)
+        return
+    if options.flicker:
+        for name in names:
+            print("{:30} {:6.0f} px, {:.2f} found again".format(name, *flicker(case_of(name).normal_map)), flush=True)
         return
     if options.pictures:
         options.pictures.mkdir(parents=True, exist_ok=True)

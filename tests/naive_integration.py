@@ -182,15 +182,15 @@ def cost_and_bad_area(mesh, f, unknown, normal_map):
     area = np.linalg.norm(normal) / 2 / (camera.pixel_length * depth) ** 2
     pixels = normal_map.normals[(pixel_faces(mesh, normal_map.shape) == f) & normal_map.mask].astype(np.float64)
     if len(pixels) == 0:
-        return np.radians(45) * area, area
+        return np.radians(30) * area, area
     mean = pixels.mean(axis=0)
-    askew = normal @ mean < np.cos(np.radians(45)) * np.linalg.norm(normal) * np.linalg.norm(mean)
+    askew = normal @ mean < np.cos(np.radians(30)) * np.linalg.norm(normal) * np.linalg.norm(mean)
     # The mean cosine between the pixels' normals and the direction of their mean is the length of the mean.
-    across_crease = np.linalg.norm(mean) < np.cos(np.radians(45))
+    across_crease = np.linalg.norm(mean) < np.cos(np.radians(30))
     longest = max(np.linalg.norm(corners[k] - corners[k - 1]) for k in range(3))
     needle = longest**2 > 50 * 2 * mesh.areas[f]
     bad = area if needle or (askew and not across_crease) else 0.0
-    return sum_of_angles(points, pixels) + np.radians(45) * bad, bad
+    return sum_of_angles(points, pixels) + np.radians(30) * bad, bad
 
 
 class NaiveRobustWeights(RobustWeights):

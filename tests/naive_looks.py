@@ -10,20 +10,19 @@ from normalmesh import pixel_faces
 
 def looks(surface, normal_map):
     """Return the figures by name, without the height."""
-    return {**cuts(surface, normal_map.mask), **faces(surface, normal_map), **coverage(surface, normal_map)}
+    return {
+        **cuts(surface, normal_map.mask),
+        **faces(surface, normal_map),
+        **coverage(surface, normal_map),
+        "ghosts": ghosts(surface, normal_map),
+        "gaps": gaps(surface),
+    }
 
 
 def cuts(surface, mask):
     """Return length, teeth and turning of boundary edges that lie on another one or have an end inside the mask."""
-    sides = {(f[k], f[k - 2]) for f in surface.faces.tolist() for k in range(3)}
-    boundary = [(a, b) for a, b in sides if (b, a) not in sides]
     place = [tuple(point) for point in surface.screen.tolist()]
-    lines = [frozenset((place[a], place[b])) for a, b in boundary]
-    cut = [
-        edge
-        for edge, line in zip(boundary, lines, strict=True)
-        if lines.count(line) > 1 or not all(near_background(place[vertex], mask) for vertex in edge)
-    ]
+    cut = cut_edges(surface, mask)
     length = sum(math.dist(place[a], place[b]) for a, b in cut) / 2
     following = dict(cut)
     turns = []
@@ -39,6 +38,77 @@ def cuts(surface, mask):
         "teeth": sum(turns) / len(turns) if turns else math.nan,
         "turning": sum(turns) / 2 / length if length else math.nan,
     }
+
+
+def boundary_edges(surface):
+    """Return the boundary edges as pairs of vertices, and the pairs of places between which they lie."""
+    sides = {(f[k], f[k - 2]) for f in surface.faces.tolist() for k in range(3)}
+    boundary = [(a, b) for a, b in sides if (b, a) not in sides]
+    return boundary, [frozenset(tuple(surface.screen[vertex].tolist()) for vertex in edge) for edge in boundary]
+
+
+def cut_edges(surface, mask):
+    """Return the boundary edges that lie on another one or have an end inside the mask."""
+    boundary, lines = boundary_edges(surface)
+    return [
+        edge
+        for edge, line in zip(boundary, lines, strict=True)
+        if lines.count(line) > 1 or not all(near_background(surface.screen[vertex], mask) for vertex in edge)
+    ]
+
+
+def ghosts(surface, normal_map):
+    """Return the share of faces that are off by more than 30°, as far as their pixels are smooth."""
+    owners, mask = pixel_faces(surface.mesh, normal_map.shape), normal_map.mask
+    height, width = mask.shape
+    rough = {(i, j) for i in range(height) for j in range(width) if mask[i, j] and has_contrast(i, j, normal_map)}
+    for edge in cut_edges(surface, mask):
+        a, b = surface.screen[list(edge)]
+        for share in np.linspace(0, 1, int(2 * math.dist(a, b)) + 2):
+            u, v = a + share * (b - a)
+            rough.add((min(max(math.floor(v), 0), height - 1), min(max(math.floor(u), 0), width - 1)))
+    total = ghost = 0.0
+    for f, corners in enumerate(surface.faces):
+        a, b, c = surface.vertices[corners]
+        normal = np.cross(b - a, c - a)
+        own = np.argwhere((owners == f) & mask)
+        total += np.linalg.norm(normal)
+        if len(own) and angle(normal, normal_map.normals[tuple(own.T)].astype(float).sum(axis=0)) > 30:
+            smooth = [all(max(abs(i - p), abs(j - q)) > 3 for p, q in rough) for i, j in own]
+            ghost += np.linalg.norm(normal) * np.mean(smooth)
+    return 100 * ghost / total
+
+
+def has_contrast(i, j, normal_map):
+    """Return whether mean normals of 3 × 3 pixels turn by more than 15° between the pixels on both sides of a pixel."""
+    mask = normal_map.mask
+    for down, right in ((1, 0), (0, 1)):
+        ends = [(i - down, j - right), (i + down, j + right)]
+        if all(0 <= p < mask.shape[0] and 0 <= q < mask.shape[1] and mask[p, q] for p, q in ends):
+            sums = []
+            for p, q in ends:
+                part = slice(max(p - 1, 0), p + 2), slice(max(q - 1, 0), q + 2)
+                sums.append(normal_map.normals[part][mask[part]].astype(float).sum(axis=0))
+            if angle(*sums) > 15:
+                return True
+    return False
+
+
+def gaps(surface):
+    """Return the area between edges at the same place, seen from 30° beside, over that of the surface from the front.
+
+    It is a polygon of two triangles, seen from one side of it.
+    """
+    boundary, lines = boundary_edges(surface)
+    seen = 0.0
+    for k, line in enumerate(lines):
+        if line in lines[:k]:
+            (a, b), (c, d) = surface.vertices[list(boundary[lines.index(line)])], surface.vertices[list(boundary[k])]
+            gap = np.cross(b - a, c - a) / 2 + np.cross(c - a, d - a) / 2
+            for beside in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+                seen += max(gap[:2] @ beside, 0) * math.sin(math.radians(30)) / 4
+    corners = surface.vertices[surface.faces]
+    return 100 * seen / sum(abs(np.cross(b - a, c - a)[2]) / 2 for a, b, c in corners)
 
 
 def near_background(point, mask):

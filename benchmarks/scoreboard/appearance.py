@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from benchmarks.cases import map_names
-from benchmarks.looks import LONG_CUTS, case_of, cracks, looked
+from benchmarks.looks import LONG_CUTS, case_of, cracks, flicker, looked
 from benchmarks.scoreboard.figures import Figure, Skipped
 
 #: Three percent of the vertices.
@@ -14,7 +14,7 @@ COMPRESSION = 0.97
 
 
 def looks() -> Iterator[Figure | Skipped]:
-    """Measure faces that do not follow their pixels, teeth along cuts, and cracks on maps without jumps."""
+    """Measure faces that do not follow their pixels, ghosts, gaps, flicker, teeth, and cracks on maps without jumps."""
     rows = [looked(case_of(name), COMPRESSION) for name in map_names()]
     if not rows:
         yield Skipped("the shared cases are not on this machine")
@@ -24,6 +24,15 @@ def looks() -> Iterator[Figure | Skipped]:
     yield Figure("bad area worst", worst.looks.bad_area, "%", noise=0.1, note=worst.case.name)
     for name, degrees in (("off_30", 30), ("off_60", 60)):
         yield Figure(f"area off by {degrees}° mean", fmean(getattr(row.looks, name) for row in rows), "%", noise=0.05)
+    ghosts, ghostly = fmean(row.looks.ghosts for row in rows), max(rows, key=lambda row: row.looks.ghosts)
+    yield Figure("ghosts mean", ghosts, "%", noise=0.1)
+    yield Figure("ghosts worst", ghostly.looks.ghosts, "%", noise=0.2, note=ghostly.case.name)
+    yield Figure("gaps mean", fmean(row.looks.gaps for row in rows), "%", noise=0.05)
+    found = [flicker(row.case.normal_map) for row in rows]
+    lengths = sum(length for length, _ in found)
+    if lengths:
+        again = sum(length * share for length, share in found) / lengths
+        yield Figure("lines lost after one 8-bit unit", 100 * (1 - again), "%", noise=0.1)
     cut = [row.looks for row in rows if row.looks.cut_length > LONG_CUTS]
     if cut:
         note = f"{len(cut)} cases with cuts longer than {LONG_CUTS:.0f} px"

@@ -52,9 +52,7 @@ def test_a_folder_in_use_is_refused(source, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--tiles", "--lod", "4%,1%"], "--lod needs the whole map in memory: leave it out, or --tiles"),
-        (["--tiles", "--max-angle", "2"], "--max-angle needs the whole map"),
-        (["--tiles", "--preview"], "--preview needs the whole map"),
+        (["--tiles", "--preview"], "--preview needs the whole map in memory: leave it out, or --tiles"),
         (["--tiles", "--report"], "--report needs the whole map"),
         (["--workers", "2"], "--workers is an option of --tiles: add that"),
         (["--scheduler", "tcp://far:8786"], "--scheduler is an option of --tiles"),
@@ -66,6 +64,13 @@ def test_options_that_do_not_go_together(source, options, message):
     result = invoke("reconstruct", source, *options)
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
+
+
+def test_levels_and_tolerances(source, tmp_path):
+    levels = json.loads(succeed(*tiled(source, "-o", tmp_path / "coin.ply", "--lod", "300,100", "--json")).stdout)
+    assert [level["vertices"] for level in levels["levels"]] == [300, 100]
+    close = json.loads(succeed(*tiled(source, "-o", tmp_path / "close.ply", "--max-angle", 12, "--json")).stdout)
+    assert close["tolerance"]["met"]
 
 
 def test_one_work_folder_is_for_one_input(source, tmp_path):

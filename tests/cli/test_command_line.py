@@ -67,6 +67,7 @@ def test_reconstruct_reports_depth_jumps(tmp_path):
     result = run("reconstruct", tmp_path / "flap.png", "--compression", 0.95, "--jumps", tmp_path / "jumps.png")
     assert result.returncode == 0, result.stderr
     assert "1 line, " in result.stdout
+    assert re.search(r"^walls +\d+ faces closing \d+ px of jumps$", result.stdout, re.MULTILINE)
     assert (tmp_path / "flap.glb").stat().st_size > 1000
     picture = imagecodecs.imread(tmp_path / "jumps.png")
     assert picture.shape == (96, 96, 3)
@@ -75,6 +76,26 @@ def test_reconstruct_reports_depth_jumps(tmp_path):
     assert flat.returncode == 0, flat.stderr
     assert "jumps" not in flat.stdout
     assert run("reconstruct", tmp_path / "flap.png", "-o", tmp_path / "no" / "where.ply").returncode == 1
+
+
+def test_gaps_are_closed_or_left_open(tmp_path):
+    normals = flap(96)[1].normals.astype(np.float64)
+    image = np.round((normals + 1) / 2 * 65535).astype(np.uint16)
+    foreground = np.full((96, 96, 1), 65535, np.uint16)
+    foreground[:, :12] = 0
+    imagecodecs.imwrite(tmp_path / "flap.png", np.dstack([image, foreground]))
+
+    def walls(*options):
+        result = run("reconstruct", tmp_path / "flap.png", "--compression", 0.95, "--json", *options)
+        assert result.returncode == 0, result.stderr
+        return json.loads(result.stdout)["walls"]
+
+    assert walls() == walls("--gaps", "open") == {"faces": 0, "length": 0.0}
+    closed = walls("--gaps", "walls")
+    assert closed["faces"] > 10
+    assert closed["length"] > 20
+    assert walls("--solid", "5px", "-o", tmp_path / "flap.glb") == closed
+    assert walls("--continuous", "--gaps", "walls") is None
 
 
 def test_dry_run_prints_estimates(medallion, tmp_path):

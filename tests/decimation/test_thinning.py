@@ -25,7 +25,7 @@ def screen_mesh(surface, part):
 @given(masks, st.integers(0, 3))
 def test_thinned_meshes_are_valid(mask, seed):
     surface = wavy_surface(mask, seed=seed)
-    part = Part.of_faces(surface, surface.faces, nothing).thinned(surface, nothing)
+    part = Part.of_faces(surface, surface.faces, surface.walls, nothing).thinned(surface, nothing)
     check, before = screen_mesh(surface, part).check(), surface.mesh.check()
     assert check.ok, str(check)
     assert sorted(check.boundary_loops) == sorted(before.boundary_loops)
@@ -47,7 +47,7 @@ def test_shared_vertices_stay_with_their_edges(mask, seed):
         def is_shared(vertices):
             return np.isin(vertices, shared)
 
-        part = Part.of_faces(surface, faces, is_shared).thinned(surface, is_shared)
+        part = Part.of_faces(surface, faces, surface.walls, is_shared).thinned(surface, is_shared)
         assert np.isin(np.intersect1d(shared, faces), part.faces).all()
         ends = np.sort(np.concatenate([part.faces[:, [k, (k + 1) % 3]] for k in range(3)]), axis=1)
         found, count = np.unique(ends, axis=0, return_counts=True)
@@ -65,7 +65,7 @@ def test_shared_vertices_stay_with_their_edges(mask, seed):
 
 def test_a_quarter_stays():
     surface = wavy_surface(np.ones((40, 40), bool))
-    part = Part.of_faces(surface, surface.faces, nothing)
+    part = Part.of_faces(surface, surface.faces, surface.walls, nothing)
     for _ in range(3):
         coarse = part.thinned(surface, nothing)
         assert len(coarse.vertices) == pytest.approx(KEPT * len(part.vertices), abs=1)
@@ -76,7 +76,7 @@ def test_a_quarter_stays():
 def test_a_plane_costs_nothing_and_stays_even():
     surface = wavy_surface(np.ones((40, 40), bool))
     flat = nm.Surface(surface.vertices * [1, 1, 0], surface.faces, surface.screen, surface.camera, surface.shape)
-    part = Part.of_faces(flat, flat.faces, nothing).thinned(flat, nothing)
+    part = Part.of_faces(flat, flat.faces, flat.walls, nothing).thinned(flat, nothing)
     mesh = screen_mesh(flat, part)
     corners = mesh.vertices[mesh.faces]
     longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
@@ -88,10 +88,10 @@ def test_a_plane_costs_nothing_and_stays_even():
 def test_joined_parts_are_the_whole():
     surface = wavy_surface(np.ones((12, 12), bool))
     half = len(surface.faces) // 2
-    whole = Part.of_faces(surface, surface.faces, nothing)
+    whole = Part.of_faces(surface, surface.faces, surface.walls, nothing)
     shared = np.intersect1d(surface.faces[:half], surface.faces[half:])
     parts = [
-        Part.of_faces(surface, faces, lambda vertices: np.isin(vertices, shared))
+        Part.of_faces(surface, faces, surface.walls, lambda vertices: np.isin(vertices, shared))
         for faces in (surface.faces[:half], surface.faces[half:])
     ]
     joined = Part.joined(parts)

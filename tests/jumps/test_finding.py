@@ -190,3 +190,20 @@ def test_the_same_on_any_number_of_threads():
         assert (one.height, one.certainty) == (other.height, other.certainty)
     assert np.array_equal(alone.placement.offsets, together.placement.offsets)
     assert alone.noise == together.noise
+
+
+def test_doubtful_lines_are_left_closed():
+    normal_map = scene("flaps").normal_map(Orthographic())
+    lines = find_jumps(normal_map).lines
+    shares = sorted(line.certainty / (1 + line.certainty) for line in lines)
+    least = (shares[0] + shares[-1]) / 2
+    certain = find_jumps(normal_map, min_certainty=least)
+    assert found_sides(certain) == sides(
+        [each.path for each in lines if each.certainty / (1 + each.certainty) >= least]
+    )
+    none = find_jumps(normal_map, min_certainty=1)
+    assert none.lines == ()
+    assert none.placement is None
+    for wrong in (-0.1, 1.5, "high", np.nan):
+        with pytest.raises(NormalMeshError, match="min_certainty"):
+            find_jumps(normal_map, min_certainty=wrong)

@@ -12,7 +12,7 @@ from normalmesh import Orthographic, Perspective
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.jumps import robust_solver
-from normalmesh.jumps.robust_solver import STIFF_CONTRAST, TWISTED, RobustSolver
+from normalmesh.jumps.robust_solver import LOOSE, TWISTED, RobustSolver
 from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers.sparse_system import PreparedSystem
 from scenes import scene
@@ -153,26 +153,59 @@ def test_cut_edges_are_open_where_others_hold():
     solver.solve_all()
     cut = np.random.default_rng(0).random(len(system.pairs)) < 0.1
     base = plain.holds * plain.robust.trust * plain.robust.edge_cosines**2
-    solver.hold(cut, 1e-4)
-    plain.solve(np.where(cut, 1e-4, 1.0) * base)
+    solver.open(cut)
+    plain.solve(np.where(cut, LOOSE, 1.0) * base)
+    assert_same(solver, plain)
+    solver.hold(np.where(cut, 0.3, 1.0))
+    plain.solve(np.where(cut, 0.3, 1.0) * base)
+    np.testing.assert_allclose(solver.shares(), np.where(cut, 0.3, 1.0))
     assert_same(solver, plain)
 
 
-def test_stiff_edges_hold():
+def test_edges_that_are_kept_hold():
     system = flap_system()
     solver, plain = RobustSolver(system, Workspace()), PlainSolver(system)
+    base = plain.holds * plain.robust.trust * plain.robust.edge_cosines**2
     solver.solve_all()
     solver.one_sided(5)
-    torn = np.flatnonzero(solver.strain > 2)
-    solver.stiffen(torn)
-    stiff = ~solver.own
-    normals = system.means.normals[system.pairs]
-    assert (np.linalg.norm(normals[:, 0] - normals[:, 1], axis=1)[stiff] < STIFF_CONTRAST).all()
-    assert 0 < np.count_nonzero(stiff) < len(stiff)
-    base = plain.holds * plain.robust.trust * plain.robust.edge_cosines**2
+    shares = np.where(solver.strain > 2, 0.9, 0.0)
+    assert shares.any()
+    solver.keep(shares)
+    np.testing.assert_allclose(solver.weights, base, rtol=1e-12)
+    for _ in range(2):
+        solver.one_sided(5)
+        solver.cauchy(0.05, 2)
+        assert (solver.weights >= (1 - 1e-12) * shares * base).all()
+    solver.keep(np.zeros(len(shares)))
     solver.one_sided(5)
-    solver.cauchy(0.05, 2)
-    np.testing.assert_allclose(solver.weights[stiff], base[stiff], rtol=1e-12)
+    assert (solver.weights < shares * base).any()
+
+
+def test_what_is_behind_does_not_come_in_front():
+    """Of two planes that are cut apart, only edges whose misfits have the wrong sign push back."""
+    system = flap_system()
+    solver = RobustSolver(system, Workspace())
+    solver.solve_all()
+    solver.one_sided(10)
+    is_open = solver.strain > 1
+    edges = np.flatnonzero(is_open)
+    solver.open(is_open)
+    offsets, misfits = solver.offsets.copy(), solver.misfits()[edges]
+    signs = np.zeros(len(is_open))
+    signs[edges] = np.sign(misfits)
+    solver.push_back(signs)
+    np.testing.assert_allclose(solver.offsets, offsets, atol=1e-9)
+    solver.push_back(-signs)
+    assert np.abs(solver.misfits()[edges]).max() < np.abs(misfits).max() / 2
+    solver.push_back(np.zeros(len(is_open)))
+
+
+def test_edges_near_others_are_found():
+    solver = RobustSolver(flap_system(), Workspace())
+    one = np.zeros(len(solver.strain), np.bool_)
+    one[17] = True
+    near = [np.count_nonzero(solver.within(one, rings)) for rings in (0, 1, 2)]
+    assert near[0] == 1 < near[1] < near[2]
 
 
 def test_the_same_on_any_number_of_threads():

@@ -90,17 +90,6 @@ def test_unit_steps_lead_from_point_to_point(points):
     assert at == len(line) - 1
 
 
-def test_clear_lines_separate_different_normals():
-    path = staircase(np.full(40, 25))
-    for tilt in (0.05, 0.1, 0.14, 0.17, 0.5):
-        normal_map = two_planes(np.full(40, 25), tilt=tilt)
-        contrast = np.linalg.norm(normal_map.normals[0, 20] - normal_map.normals[0, 30])
-        assert Snapper(cells_of(normal_map)).contrast(path) == pytest.approx(contrast, abs=1e-6)
-    # Without a pixel on both sides, nothing can be said against a line.
-    mask = np.arange(50) < 25
-    assert Snapper(cells_of(two_planes(np.full(40, 25), tilt=0.01, mask=np.tile(mask, (40, 1))))).contrast(path) == 2.0
-
-
 def test_connected_paths_are_long_enough_together():
     def straight(u, first, last):
         return np.array([[u, v] for v in range(first, last + 1)])

@@ -59,7 +59,7 @@ def test_pieces_share_no_face_and_hold_all_faces_of_their_free_vertices(decimate
     _, mesh = decimated
     state = whole(mesh)
     grid = TileGrid(Window(0, 0, 300, 320), 256)
-    zone = np.where(grid.near_seams(mesh.vertices), np.int32(-1), grid.tile_of(mesh.vertices))
+    zone = np.where(grid.in_collar(mesh.vertices), np.int32(-1), grid.tile_of(mesh.vertices))
     pieces = dict(state.pieces(zone))
     seen = []
     for name, piece in pieces.items():

@@ -38,10 +38,10 @@ def test_collars_strips_and_crossings():
     vertical, horizontal = [30 + 256 * k for k in (1, 2, 3)], [10 + 256 * k for k in (1, 2, 3)]
     strips, crossings = GRID.strip_of(points()), GRID.crossing_of(points())
     names = {}
-    for (u, v), near_seams, strip, crossing in zip(points(), GRID.near_seams(points()), strips, crossings, strict=True):
+    for (u, v), in_collar, strip, crossing in zip(points(), GRID.in_collar(points()), strips, crossings, strict=True):
         aside = [abs(u - seam) for seam in vertical]
         below = [abs(v - seam) for seam in horizontal]
-        assert near_seams == (min(*aside, *below) < COLLAR)
+        assert in_collar == (min(*aside, *below) < COLLAR)
         assert (strip < 0) == (min(aside) < CROSSING and min(below) < CROSSING)
         assert crossing == 3 * np.argmin(below) + np.argmin(aside)
         if strip >= 0:

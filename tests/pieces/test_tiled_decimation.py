@@ -131,10 +131,10 @@ def test_a_threshold_means_the_same_in_one_tile_as_in_memory():
 
 
 @pytest.mark.parametrize("threshold", [0.5, 8.0])
-def test_a_threshold_leaves_as_many_vertices_near_seams(threshold):
+def test_a_threshold_leaves_as_many_vertices_in_collar(threshold):
     normal_map = waves((600, 600))[0]
     whole, pieces = nm.reconstruct(normal_map, threshold=threshold), tiled(normal_map, threshold=threshold)
-    assert len(pieces.vertices) == pytest.approx(len(whole.vertices), rel=0.05)
+    assert len(pieces.vertices) == pytest.approx(len(whole.vertices), rel=0.1)
     assert nm.evaluate(pieces, normal_map).mae < 1.03 * nm.evaluate(whole, normal_map).mae
 
 

@@ -21,6 +21,7 @@ from normalmesh import (
     reconstruct_within,
 )
 from normalmesh.mesh.coverage import Coverage
+from normalmesh.mesh.walls import with_walls
 from normalmesh.reconstruction.tiling import Tiling
 from periodic_maps import map_of_slopes, waves
 from thread_counts import on_one_and_on_several
@@ -125,8 +126,8 @@ def test_noise_is_filtered_across_the_sides():
     assert seam < 2 * inside
 
 
-def test_jumps_inside():
-    """A ramp ends in a drop that normals do not show: it is no mean slope."""
+def ramp():
+    """Return heights of a ramp that ends in a drop, and their slopes to the right and down."""
     rows, columns = SHAPE
     i, j = np.indices(SHAPE) + 0.5
     ramp = (abs(i - rows / 2) < 40) & (abs(j - columns / 2) < 35)
@@ -135,11 +136,38 @@ def test_jumps_inside():
     right = np.where(ramp, 14 / 70 * across**2, 0)
     down = np.where(ramp, -14 * share * np.pi / 40 * across * np.sin(np.pi * (i - rows / 2) / 80), 0)
     down -= 4 * np.pi / rows * np.sin(2 * np.pi * i / rows)
+    return heights, right, down
+
+
+def test_jumps_inside():
+    """The drop, which normals do not show, is no mean slope."""
+    heights, right, down = ramp()
     surface = reconstruct(map_of_slopes(right, down), vertices=1200, tileable=True)
     assert len(surface.discontinuities.lines) == 1
     check_repeats(surface)
     assert surface.repeats.tilt < 0.02
     assert np.std(surface.depth_map() - heights) < 0.2
+
+
+@pytest.mark.parametrize("shift", [0, 70, 80])
+def test_walls_go_on_beyond_the_sides(shift):
+    """The drop reaches beyond the bottom of the map: copies of the surface have no gap, neither inside nor between."""
+    _, right, down = (np.roll(each, shift, axis=0) for each in ramp())
+    surface = reconstruct(map_of_slopes(right, down), vertices=1200, tileable=True)
+    assert len(surface.walls) > 10
+    rows, columns = SHAPE
+    screen = surface.screen % [columns, rows]
+    points = np.column_stack([screen, surface.vertices[:, 2]])
+    place = np.unique(points.round(9), axis=0, return_inverse=True)[1].ravel()
+    sides = np.concatenate([place[surface.all_faces][:, [k, (k + 1) % 3]] for k in range(3)])
+    assert not set(map(tuple, sides.tolist())) ^ set(map(tuple, sides[:, ::-1].tolist()))
+    # Where a wall goes on beyond the bottom, it is lit alike on both sides.
+    shown, count = with_walls(surface), len(surface.vertices)
+    twins = shown.repeats.wrap(shown.mesh).first_twins
+    top, bottom = (count + np.flatnonzero(shown.screen[count:, 1] == side) for side in (0, rows))
+    if shift == 80:
+        assert len(top) == 2
+        assert set(twins[bottom]) == set(top)
 
 
 def test_hole_at_the_corner_of_the_tile():

@@ -206,6 +206,18 @@ def test_perspective_with_jumps(tmp_path, flaps):
     assert "perspective, focal length 120 px, principal point (48, 48)" in page.text
     assert "cuts" in page.about["arrays"]
     assert f"Jumps {surface.discontinuities}" in page.text
+    assert "Walls" not in page.text
+
+
+def test_walls_are_shown_with_their_own_vertices(tmp_path):
+    normal_map = scene("flaps", 96).normal_map(nm.Orthographic())
+    surface = nm.reconstruct(normal_map, compression=0.94)
+    page, copies = Page(written(tmp_path, surface, normal_map)), len(np.unique(surface.walls))
+    assert copies > 10
+    assert f"Walls {len(surface.walls)} faces" in page.text
+    arrays = page.arrays()
+    assert len(arrays["index"]) == len(surface.all_faces)
+    assert len(arrays["position"]) == len(arrays["error"]) == len(surface.vertices) + copies
 
 
 def test_a_solid_is_shown_with_flat_faces():

@@ -49,7 +49,7 @@ def types():
     normal_map = stripes(Orthographic())
     jumps = find_jumps(normal_map)
     surface = reconstruct(normal_map, vertices=300, jumps=jumps)
-    Part.of_faces(surface, surface.faces, nothing).thinned(surface, nothing)
+    Part.of_faces(surface, surface.faces, surface.walls, nothing).thinned(surface, nothing)
     integrate_pixels(normal_map, jumps=jumps)
     reconstruct(map_of_slopes(*waves((48, 48))[1:]), vertices=60, tileable=True)
     # Large enough for a coarse start mesh.

@@ -170,6 +170,8 @@ def _looks_fields(looks: Looks) -> dict[str, str]:
         "cuts": f"{looks.cut_length:.0f} px" + teeth * math.isfinite(looks.teeth),
         "bad area": f"{looks.bad_area:.2f} % off their pixels by more than 45°, or without any "
         f"({looks.off_30:.2f} % by more than 30°, {looks.off_60:.2f} % by more than 60°)",
+        "ghosts": f"{looks.ghosts:.2f} % off by more than 30° where the map is smooth",
+        "gaps": f"{looks.gaps:.2f} % seen from 30° beside the view",
         "needles": f"{looks.needles}, {aspect}; {count_text(looks.inverted, 'inverted face')}",
     }
 

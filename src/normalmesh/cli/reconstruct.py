@@ -20,13 +20,27 @@ from normalmesh.cli.option_tables import (
 )
 from normalmesh.cli.option_types import POSITIVE, byte_size
 
+#: What may become of gaps, as `mesh.walls.GAPS`, which takes longer to import.
+GAPS = ("auto", "open", "walls")
 #: Headings of the help, and the options below them.
 SECTIONS = {
     "Output": ("outputs", "depth", "texture", "scale", "no_centre", "strength", "preview", "report", "jumps"),
     "Normal map": ("mask", "alpha", "convention", "max_pixels"),
     "Camera and lengths": ("camera", "focal_px", "fov", "pixel_size", "distance"),
     "Resolution": ("compression", "vertices", "threshold", "max_angle", "max_error", "lod"),
-    "Surface": ("continuous", "jump_lines", "prior", "flatten", "solid", "width", "tile_both", "tile_x", "tile_y"),
+    "Surface": (
+        "continuous",
+        "min_certainty",
+        "jump_lines",
+        "gaps",
+        "prior",
+        "flatten",
+        "solid",
+        "width",
+        "tile_both",
+        "tile_x",
+        "tile_y",
+    ),
     "Large maps": ("tiles", "tile_size", "scheduler", "workers", "work", "keep_work"),
 }
 #: Files that each input has, and the options of `Tiling`. All others are fields of `Settings`.
@@ -50,7 +64,17 @@ TILING = ("tiles", "tile_size", "scheduler", "workers", "work", "keep_work")
 )
 @click.option("--continuous", is_flag=True, help="Never cut the surface, even at apparent depth discontinuities.")
 @click.option(
+    "--min-certainty",
+    type=click.FloatRange(0, 1),
+    help="Least certainty, from 0 to 1, of lines along which the surface is cut.",
+)
+@click.option(
     "--jump-lines", type=click.Path(), help="Where the depth jumps: edge image, or text file of polylines u,v."
+)
+@click.option(
+    "--gaps",
+    type=click.Choice(GAPS),
+    help="Close the gaps at jumps by walls, or leave them open; default: walls for reliefs, --solid and --tile.",
 )
 @click.option("--depth", type=click.Path(), help="The same as another -o with heights, of the finest level.")
 @click.option("--jumps", type=click.Path(), help="Write a PNG of the edges along which the surface is cut.")

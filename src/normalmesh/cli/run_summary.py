@@ -20,8 +20,8 @@ from normalmesh.normals.normal_map import NormalMap
 LEVEL = ("vertices", "requested", "faces", "compression", "mae", "coverage", "uncertainty")
 #: What JSON holds, in this order.
 CONTENT = (
-    *("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps", "tolerance", "repeats", "strength"),
-    *("flattening", "solid", "seconds", "warnings", "error"),
+    *("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps", "walls", "tolerance", "repeats"),
+    *("strength", "flattening", "solid", "seconds", "warnings", "error"),
 )
 #: Figures in JSON, and the attributes that they are.
 FLATTENING = {"shape": "shape", "tilt_degrees": "tilt", "direction_degrees": "direction", "bow": "bow"}
@@ -49,6 +49,9 @@ class RunSummary:
     jumps
         Number of lines along which the finest surface jumps, length of its cuts in pixels, and certainty of the least
         certain line; None if jumps were not searched for.
+    walls
+        Number of faces of the walls of the finest surface, and length in pixels of the cuts that they close; None if
+        jumps were not searched for.
     repeats
         Directions in which the surface repeats, and the mean slope removed, as text; None if it does not.
     flattening, solid
@@ -66,6 +69,7 @@ class RunSummary:
     levels: list[dict[str, Any]] = field(default_factory=list)
     jumps: dict[str, Any] | None = None
     jumps_text: str | None = None
+    walls: dict[str, Any] | None = None
     repeats: str | None = None
     strength: float = 1.0
     flattening: dict[str, Any] | None = None
@@ -90,8 +94,9 @@ class RunSummary:
     def add_surfaces(self, surfaces: Sequence[Surface]) -> None:
         """Record the jumps of the finest surface, and the seconds by stage."""
         self.repeats = None if surfaces[0].repeats is None else str(surfaces[0].repeats)
-        found = surfaces[0].discontinuities
+        found, walls = surfaces[0].discontinuities, len(surfaces[0].walls)
         if found is not None:
+            self.walls = {"faces": walls, "length": found.length if walls else 0.0}
             certainty = min((line.certainty for line in found.lines), default=None)
             self.jumps = {"lines": len(found.lines), "length": found.length, "certainty": certainty}
             self.jumps_text = str(found)
@@ -141,6 +146,9 @@ class RunSummary:
                 self.jumps and self.jumps["lines"]
             )
             fields["jumps"] = f"{self.jumps_text}{hint}"
+        if self.walls and self.walls["faces"]:
+            faces = count_text(self.walls["faces"], "face")
+            fields["walls"] = f"{faces} closing {self.walls['length']:.0f} px of jumps"
         if self.repeats is not None:
             fields["repeats"] = self.repeats
         if self.strength != 1:

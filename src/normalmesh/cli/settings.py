@@ -33,7 +33,7 @@ RESOLUTION_OPTIONS = ("vertices", "threshold", "compression", "max_angle", "max_
 #: Unit of length of a surface whose scale is not known.
 UNKNOWN_UNITS = "units"
 #: Options that need the whole map in memory.
-NOT_IN_TILES = ("max_angle", "max_error", "lod", "preview", "report")
+NOT_IN_TILES = ("preview", "report")
 NEEDS_PERSPECTIVE = "--distance requires a perspective camera: add --camera, --focal-px or --fov"
 
 
@@ -50,6 +50,7 @@ class Settings(MapReading):
     max_error: float | None = None
     lod: tuple[float | int, ...] | None = None
     continuous: bool = False
+    min_certainty: float | None = None
     threads: int | None = None
     memory_limit: float | None = None
     preview: bool = False
@@ -62,6 +63,7 @@ class Settings(MapReading):
     strength: float | None = None
     tiling: Tiling | None = None
     tile: str | None = None
+    gaps: str | None = None
 
     def __post_init__(self) -> None:
         reject_several(self.rule)
@@ -144,6 +146,12 @@ class Settings(MapReading):
         """Whether a tolerance is given, which takes a reconstruction that tries several numbers of vertices."""
         return self.max_angle is not None or self.max_error is not None
 
+    @property
+    def closed_gaps(self) -> str:
+        """What becomes of the gaps at jumps: beside a solid, a surface has its walls."""
+        gaps = self.gaps or "auto"
+        return "walls" if gaps == "auto" and self.solid is not None else gaps
+
     def estimate(self, counts: MaskCounts) -> Estimate:
         """Return what a reconstruction of a mask takes."""
         cuts = not self.continuous
@@ -157,7 +165,13 @@ class Settings(MapReading):
         """Return what a reconstruction in tiles takes."""
         assert self.tiling is not None
         side = checked_tile(self.tiling.side, "--tile-size")
-        return TiledEstimate(shape, foreground, StoppingRule(**self.rule).expected_vertices(foreground), side)
+        return TiledEstimate(shape, foreground, self._expected_vertices(foreground), side)
+
+    def _expected_vertices(self, foreground: int) -> int:
+        """Return the vertices to expect of the finest surface; those of a tolerance are the content's."""
+        if self.lod is not None:
+            return self.levels(foreground)[0]
+        return StoppingRule(**({} if self.is_within else self.rule)).expected_vertices(foreground)
 
     def levels(self, foreground: int) -> list[int]:
         """Return the vertices of the levels of detail for a number of foreground pixels, finest first."""
@@ -171,18 +185,16 @@ class Settings(MapReading):
         """Reconstruct the surface of a normal map, or one surface per level of detail, for an output."""
         options: dict[str, Any] = {
             "discontinuities": False if self.continuous else "auto",
+            "gaps": self.closed_gaps,
             "threads": self.threads,
             "memory_limit": self.memory_limit,
             "progress": progress,
             "prior": prior,
             "jumps": jumps,
             "units": self.units_of(normal_map),
-            **self._chosen("distance"),
+            **self._chosen("distance", "min_certainty"),
         }
-        options["tileable"] = self.tile or False
-        if self.tiling is not None:
-            return [nm.reconstruct_tiled(normal_map, **self.rule, **options, **self.tiling.arguments(output))]
-        assert isinstance(normal_map, nm.NormalMap)
+        options |= {"tileable": self.tile or False, "tiles": self.tiling and self.tiling.at(output)}
         if self.lod is not None:
             return nm.reconstruct_levels(normal_map, self.levels(normal_map.foreground), **options)
         if self.is_within:

@@ -16,6 +16,7 @@ from normalmesh.cli.option_tables import TILE, option_name, reject_several
 from normalmesh.engine.work_folder import holds_results, remove_work
 from normalmesh.errors import count_text, path_text
 from normalmesh.output.tileset import TILESET
+from normalmesh.reconstruction import tiling
 from normalmesh.reconstruction.tiled_estimate import TiledEstimate
 from normalmesh.runtime.memory import bytes_text
 from normalmesh.runtime.memory_budget import limited_memory
@@ -57,15 +58,9 @@ class Tiling:
         beside = output.parent if output.name == TILESET else output
         return beside.with_name(beside.name + WORK)
 
-    def arguments(self, output: Path) -> dict[str, Any]:
-        """Return the arguments of `reconstruct_tiled`. The folder is kept until the outputs are written."""
-        return {
-            "tiles": self.side,
-            "client": self.scheduler,
-            "workers": self.workers,
-            "work": self.folder(output),
-            "keep_work": True,
-        }
+    def at(self, output: Path) -> tiling.Tiling:
+        """Return what a reconstruction for an output takes. The folder is kept until the outputs are written."""
+        return tiling.Tiling(self.side, self.scheduler, self.workers, self.folder(output), keep_work=True)
 
     @contextmanager
     def work_kept(self, output: Path, console: Console) -> Iterator[None]:

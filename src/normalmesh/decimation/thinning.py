@@ -40,6 +40,8 @@ class Part:
         The vertices that the faces use, in ascending order.
     quadrics : (N, 11) float64
         Their quadrics in space; see :mod:`normalmesh.decimation._thinning`.
+    walls : (W, 3) int32
+        Walls of the surface, whose vertices stay.
     error : float
         Estimated distance from the surface, in its unit.
     """
@@ -47,16 +49,17 @@ class Part:
     faces: Int32
     vertices: Int32
     quadrics: Float
+    walls: Int32
     error: float = 0.0
 
     @classmethod
-    def of_faces(cls, surface: Surface, faces: Int32, is_shared: IsShared) -> Part:
-        """Make a part of faces (M, 3) of a surface."""
+    def of_faces(cls, surface: Surface, faces: Int32, walls: Int32, is_shared: IsShared) -> Part:
+        """Make a part of faces (M, 3) and walls (W, 3) of a surface."""
         vertices, local = _compact(faces)
         opposite, _, _ = corner_table(local, len(vertices))
         quadrics = np.zeros((len(vertices), SPACE_QUADRIC))
         _thinning.fill_quadrics(surface.vertices[vertices], local, opposite, is_shared(vertices), quadrics)
-        return cls(faces, vertices, quadrics)
+        return cls(faces, vertices, quadrics, walls)
 
     @classmethod
     def joined(cls, parts: Sequence[Part]) -> Part:
@@ -68,11 +71,11 @@ class Part:
             end = start + len(part.vertices)
             quadrics[place[start:end]] += part.quadrics
             start = end
-        faces = np.concatenate([part.faces for part in parts])
-        return cls(faces, vertices, quadrics, max(part.error for part in parts))
+        faces, walls = (np.concatenate([getattr(part, name) for part in parts]) for name in ("faces", "walls"))
+        return cls(faces, vertices, quadrics, walls, max(part.error for part in parts))
 
     def thinned(self, surface: Surface, is_shared: IsShared) -> Part:
-        """Return the part with a quarter of its vertices, and all that it shares with others.
+        """Return the part with a quarter of its vertices, and all that it shares with others or with walls.
 
         More may stay: none goes that would turn a face over on the screen, close a hole or pinch the mesh.
         """
@@ -83,7 +86,7 @@ class Part:
         _, first = np.unique(place, return_index=True)
         quadrics[first] = self.quadrics
         origin = self.vertices[place]
-        stays = is_shared(origin)
+        stays = is_shared(origin) | np.isin(origin, self.walls)
         screen = ScreenMesh(surface.screen[origin], separate)
         screen.keep_opposite(opposite)
         mesh = ClosedMesh.from_screen(screen, surface.shape, stays, np.zeros((1, 1), np.uint8))
@@ -96,7 +99,7 @@ class Part:
         vertices, number = np.unique(origin[kept], return_inverse=True)
         summed = np.zeros((len(vertices), SPACE_QUADRIC))
         np.add.at(summed, number, quadrics[kept])
-        return Part(faces, vertices, summed, max(self.error, error))
+        return Part(faces, vertices, summed, self.walls, max(self.error, error))
 
 
 def _compact(faces: Int32) -> tuple[Int32, Int32]:

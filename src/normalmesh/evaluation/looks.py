@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import ndimage
 
 from normalmesh.arguments import checked_array, checked_instance
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
@@ -26,6 +28,12 @@ NEEDLE = 100.0
 OUTLINE = 8
 #: Parts of a pixel to which positions are rounded to find the two sides of a cut: mesh files have single precision.
 PARTS = 64
+#: Angle (degrees) by which mean normals of 3 × 3 pixels turn over 2 px from which a map has contrast.
+CONTRAST = 15.0
+#: Places at most this far (px), in both directions, from contrast or from a cut are not smooth.
+NEAR = 3
+#: Angle (degrees) beside the view from which gaps are seen.
+BESIDE = 30.0
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,13 @@ class Looks:
         Percentage of the foreground pixels whose centres are in no face.
     spill
         Background pixels whose centres are in a face, as a percentage of the foreground.
+    ghosts
+        Share of the faces that are off by more than 30° at pixels where the map is smooth: in no part of it within 3 px
+        do normals, averaged over 3 × 3 pixels, turn by more than 15° over 2 px, nor is there a cut. Of a face that is
+        there in part, that part counts.
+    gaps
+        Area between the two sides of cuts as it is seen from 30° beside the view: the mean over left, right, above and
+        below, each of which sees some of it, as a percentage of the area of the surface in view.
     height
         Range of the heights (perspective: of the logarithms of the distances) of the vertices over that of the pixels
         given; None if none were given.
@@ -76,6 +91,8 @@ class Looks:
     largest_aspect: float
     uncovered: float
     spill: float
+    ghosts: float
+    gaps: float
     height: float | None = None
 
     @property
@@ -125,15 +142,18 @@ def looks_of(surface: Surface, owners: Int32, normal_map: NormalMap, height: flo
     pixels, given = np.bincount(owners[seen], minlength=count), normal_map.normals[seen]
     sums = np.stack([np.bincount(owners[seen], given[:, k], count) for k in range(3)], axis=1)
     uncovered, spilled = (int(np.count_nonzero(each)) for each in (normal_map.mask & ~owned, owned & ~normal_map.mask))
-    teeth, turning, cut_length = _cuts(mesh, normal_map.mask)
+    border = _Border.of(mesh, normal_map.mask)
+    teeth, turning, cut_length = _cuts(mesh, border)
+    smooth = seen & ~_rough(normal_map, mesh.vertices[border.ends[border.cut]])
+    share_smooth = np.bincount(owners[smooth], minlength=count) / np.maximum(pixels, 1)
     normals = face_crosses(surface.vertices, surface.faces)
     areas = np.linalg.norm(normals, axis=1)
     cosines = np.einsum("ij,ij->i", normals, sums)
     lengths = areas * np.linalg.norm(sums, axis=1)
 
-    def share(degrees: float, without_pixels: bool = False) -> float:
+    def share(degrees: float, without_pixels: bool = False, parts: Float | float = 1.0) -> float:
         off = (cosines < np.cos(np.radians(degrees)) * lengths) | ((pixels == 0) & without_pixels)
-        return float(100 * areas[off].sum() / areas.sum()) if areas.any() else 0.0
+        return float(100 * (parts * areas)[off].sum() / areas.sum()) if areas.any() else 0.0
 
     aspects, foreground = _aspects(mesh), normal_map.foreground
     return Looks(
@@ -148,6 +168,8 @@ def looks_of(surface: Surface, owners: Int32, normal_map: NormalMap, height: flo
         largest_aspect=float(aspects.max()),
         uncovered=100 * uncovered / foreground,
         spill=100 * spilled / foreground,
+        ghosts=share(30, parts=share_smooth),
+        gaps=_gaps(surface, border, float(np.abs(normals[:, 2]).sum() / 2)),
         height=height,
     )
 
@@ -160,12 +182,63 @@ def _aspects(mesh: ScreenMesh) -> Float:
     return np.divide(squares, twice, out=np.full(len(squares), np.inf), where=twice > 0)
 
 
-def _cuts(mesh: ScreenMesh, mask: Bool) -> tuple[float, float, float]:
+class _Border(NamedTuple):
+    """The boundary edges of a mesh: the corners (K,) across from them, their ends (K, 2), and which are cuts.
+
+    ``places`` (K, 2) are numbers of the places of the ends, ``line`` (K,) of that of the edge: the same for both sides
+    of a cut. ``shared`` (K,) says whether an edge lies on another one.
+    """
+
+    corners: Int
+    ends: Integer
+    places: Int
+    line: Int
+    shared: Bool
+    cut: Bool
+
+    @classmethod
+    def of(cls, mesh: ScreenMesh, mask: Bool) -> _Border:
+        corners = np.flatnonzero(mesh.opposite < 0)
+        ends = edge_ends(mesh, corners)
+        places = _places(mesh.vertices[ends])
+        line, shared = _coincide(places)
+        cut = shared | ~_near_background(mesh.vertices[ends], mask).all(axis=1)
+        return cls(corners, ends, places, line, shared, cut)
+
+
+def _rough(normal_map: NormalMap, cuts: Float) -> Bool:
+    """Return the pixels (H, W) near contrast of the normals, or near cuts (K, 2, 2), given by their ends u, v."""
+    mask = normal_map.mask
+    sums = ndimage.uniform_filter(np.where(mask[..., None], normal_map.normals, 0), (3, 3, 0), mode="constant")
+    means = sums / np.maximum(np.linalg.norm(sums, axis=-1, keepdims=True), 1e-9)
+    rough = np.zeros(mask.shape, np.bool_)
+    for turned, turned_mask, turned_rough in ((means, mask, rough), (means.swapaxes(0, 1), mask.T, rough.T)):
+        cosines = (turned[2:] * turned[:-2]).sum(axis=-1)
+        known = turned_mask[2:] & turned_mask[1:-1] & turned_mask[:-2]
+        turned_rough[1:-1] |= known & (cosines < np.cos(np.radians(CONTRAST)))
+    # Points along cuts, at most half a pixel apart.
+    for start, end in cuts:
+        along = np.linspace(start, end, int(2 * np.hypot(*(end - start))) + 2)
+        columns, rows = np.clip(np.floor(along), 0, np.array(mask.shape[::-1]) - 1).astype(np.int64).T
+        rough[rows, columns] = True
+    near: Bool = ndimage.maximum_filter(rough, 2 * NEAR + 1, mode="constant")
+    return near
+
+
+def _gaps(surface: Surface, border: _Border, area: float) -> float:
+    """Return the area between the sides of cuts, as :class:`Looks` describes it, of a surface with an area in view."""
+    order = np.argsort(border.line[border.shared], kind="stable")
+    shared = np.flatnonzero(border.shared)[order]
+    first = np.flatnonzero(border.line[shared[:-1]] == border.line[shared[1:]])
+    (a, b), (c, d) = (surface.vertices[border.ends[shared[k]]].swapaxes(0, 1) for k in (first, first + 1))
+    # Sides run in opposite directions. A gap is seen from one of two opposite directions only.
+    across = np.abs(np.cross(c - a, d - b)[:, :2]).sum() / 2
+    return float(100 * np.sin(np.radians(BESIDE)) * across / 4 / area) if area else 0.0
+
+
+def _cuts(mesh: ScreenMesh, edges: _Border) -> tuple[float, float, float]:
     """Return teeth, turning and length of the cuts of a mesh."""
-    border = np.flatnonzero(mesh.opposite < 0)
-    ends = edge_ends(mesh, border)
-    places = _places(mesh.vertices[ends])
-    cut = _coincide(places) | ~_near_background(mesh.vertices[ends], mask).all(axis=1)
+    border, ends, places, cut = edges.corners, edges.ends, edges.places, edges.cut.copy()
     steps = (mesh.vertices[ends[:, 1]] - mesh.vertices[ends[:, 0]]) @ np.array([1, 1j])
     length = float(np.abs(steps[cut]).sum())
     cut &= steps != 0
@@ -189,11 +262,11 @@ def _places(edges: Float) -> Int:
     return np.unique(parts[..., 0] + 1j * parts[..., 1], return_inverse=True)[1].reshape(-1, 2)
 
 
-def _coincide(places: Int) -> Bool:
-    """Return which edges, given by the places (K, 2) of their ends, lie on another one."""
+def _coincide(places: Int) -> tuple[Int, Bool]:
+    """Return numbers (K,) of edges, given by the places (K, 2) of their ends, and which of them lie on another one."""
     low, high = places.min(axis=1, initial=len(places) * 2), places.max(axis=1, initial=0)
     _, which, counts = np.unique(low * 2 * len(places) + high, return_inverse=True, return_counts=True)
-    return counts[which.reshape(-1)] > 1
+    return which.reshape(-1), counts[which.reshape(-1)] > 1
 
 
 def _near_background(points: Float, mask: Bool) -> Bool:

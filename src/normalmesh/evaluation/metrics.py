@@ -375,14 +375,17 @@ class _Rasterised:
         from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 
         model = TriangleModel.of(path)
-        hit, depth = cast(model.vertices, model.faces, camera, shape)
-        normals = face_normals(model.vertices, model.faces)[hit]
+        seen = surface_seen(model, camera, shape)
+        # Rays must not hit the walls of a surface, along which they run.
+        vertices, faces = (model.vertices, model.faces) if seen is None else (seen.vertices, seen.faces)
+        hit, depth = cast(vertices, faces, camera, shape)
+        normals = face_normals(vertices, faces)[hit]
         rows, columns = np.nonzero(hit >= 0)
         to_viewer = camera.towards_viewer * camera.rays(columns + 0.5, rows + 0.5)
         # The faces of a mesh file may have either orientation.
         normals[rows, columns] *= np.where((normals[rows, columns] * to_viewer).sum(axis=1) < 0, -1, 1)[:, None]
         normals[hit < 0] = 0
-        return cls(depth, normals, len(model.vertices), surface_seen(model, camera, shape), hit)
+        return cls(depth, normals, len(vertices), seen, hit)
 
 
 def _check_camera(given: Camera, expected: Camera) -> None:

@@ -40,8 +40,9 @@ from normalmesh.normals._normal_map import NormalMapArrays
 from normalmesh.runtime.kernels import inner, kernel
 
 #: A face this far (radians) off the mean normal of its pixels is bad; so much does each pixel's worth of its area cost.
-BAD_ANGLE = math.radians(45)
-BAD_COSINE = math.cos(BAD_ANGLE)
+BAD_ANGLE = math.radians(30)
+#: The same between rounds, before bad faces are cut off beside jumps: those that are less bad bend into the jump.
+EARLY_BAD_ANGLE = math.radians(45)
 #: Bad area, in pixels, below which a face is left alone.
 MIN_BAD = 0.02
 #: A change must lower the cost by this (radians).
@@ -61,9 +62,11 @@ class TidyArrays(NamedTuple):
     unknown : (N,) float64
         Height, or logarithm of the depth, at the vertices.
     normal_map : NormalMapArrays
+    bad_angle : float
+        Angle (radians) off the mean normal of its pixels from which a face is bad.
     costs : (M,) float64
-        Cost of each real face: the summed angle between its normal and those of its pixels, and :data:`BAD_ANGLE` for
-        each pixel's worth of bad area.
+        Cost of each real face: the summed angle between its normal and those of its pixels, and ``bad_angle`` for each
+        pixel's worth of bad area.
     bad : (M,) float64
         Bad area: the area in space of a bad face, in units of a pixel that faces the viewer at its depth; else 0.
     """
@@ -71,6 +74,7 @@ class TidyArrays(NamedTuple):
     mesh: MeshArrays
     unknown: Float
     normal_map: NormalMapArrays
+    bad_angle: float
     costs: Float
     bad: Float
 
@@ -148,7 +152,7 @@ def judged_face(a, b, c, state, pixels):
     count = pad_block(pixels, gather_face(p, q, r, p, 1, state.normal_map.normals, pixels, 0))
     if count == 0:
         area = area_in_pixels(a, b, c, state)
-        return BAD_ANGLE * area, area
+        return state.bad_angle * area, area
     normal = unit_normal(
         vertex_point(a, state.mesh, state.unknown, camera),
         vertex_point(b, state.mesh, state.unknown, camera),
@@ -157,11 +161,12 @@ def judged_face(a, b, c, state, pixels):
     angle, number, _ = sum_of_angles((0.0, 0.0), (0.0, 0.0), normal, normal, pixels, count)
     x, y, z = sum_of_normals(pixels, count)
     length = math.sqrt(x * x + y * y + z * z)
-    fits = normal[0] * x + normal[1] * y + normal[2] * z >= BAD_COSINE * length or length < BAD_COSINE * number
+    cosine = math.cos(state.bad_angle)
+    fits = normal[0] * x + normal[1] * y + normal[2] * z >= cosine * length or length < cosine * number
     if fits and not is_needle(a, b, c, vertices):
         return angle, 0.0
     area = area_in_pixels(a, b, c, state)
-    return angle + BAD_ANGLE * area, area
+    return angle + state.bad_angle * area, area
 
 
 @inner
@@ -444,7 +449,7 @@ def squeeze(corner, state, touched, pixels):
 def may_be_dropped(f, state, touched):
     """Return whether face f can be taken out: it owns no foreground, and the border stays a simple curve.
 
-    It may have one border edge and an inner vertex across from it, or two border edges whose common vertex is free.
+    It must have two border edges whose common vertex is free: without a face that has one, the rim would have a notch.
     """
     mesh, mask = state.mesh, state.normal_map.mask
     vertices, faces, flags = mesh.vertices, mesh.faces, mesh.flags
@@ -455,7 +460,7 @@ def may_be_dropped(f, state, touched):
         borders += mesh.opposite[corner] >= 3 * mesh.real_faces
     for corner in range(3 * f, 3 * f + 3):
         flag, at_border = flags[vertex_at(corner, faces)], mesh.opposite[corner] >= 3 * mesh.real_faces
-        if (borders == 1 and at_border and flag == 0) or (borders == 2 and not at_border and not flag & LOCKED):
+        if borders == 2 and not at_border and not flag & LOCKED:
             a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
             p, q = (vertices[a, 0], vertices[a, 1]), (vertices[b, 0], vertices[b, 1])
             return not owns_foreground(p, q, (vertices[c, 0], vertices[c, 1]), mask)

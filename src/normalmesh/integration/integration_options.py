@@ -11,8 +11,9 @@ from normalmesh.arguments import checked_choice, checked_int
 from normalmesh.decimation.decimation_options import MAX_ROUNDS
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.cotangent import check_system
-from normalmesh.jumps.finding import checked_discontinuities
+from normalmesh.jumps.finding import checked_discontinuities, checked_min_certainty
 from normalmesh.mesh.surface_arrays import check_units
+from normalmesh.mesh.walls import GAPS
 from normalmesh.normals.camera import checked_distance
 from normalmesh.normals.noise import MapNoise, Noise, checked_noise
 
@@ -27,6 +28,8 @@ class IntegrationKeywords(TypedDict, total=False):
     metric: str
     clamp: tuple[float, float] | None
     discontinuities: bool | str
+    gaps: str
+    min_certainty: float
     noise: float | Noise | MapNoise | None
     refine: int
     prior: ArrayLike | None
@@ -50,6 +53,8 @@ class IntegrationOptions:
     metric: str = "screen"
     clamp: tuple[float, float] | None = None
     discontinuities: bool | str = "auto"
+    gaps: str = "auto"
+    min_certainty: float = 0.0
     noise: float | Noise | MapNoise | None = None
     refine: int = 4
     prior: ArrayLike | None = None
@@ -61,8 +66,10 @@ class IntegrationOptions:
         checked_choice(self.formulation, FORMULATIONS, "formulation")
         check_system(self.parameters, self.metric, self.clamp)
         object.__setattr__(self, "discontinuities", checked_discontinuities(self.discontinuities))
+        object.__setattr__(self, "min_certainty", checked_min_certainty(self.min_certainty))
         if self.discontinuities is True and self.formulation != "facets":
             raise NormalMeshError('discontinuities need formulation="facets"')
+        checked_choice(self.gaps, GAPS, "gaps")
         if self.noise is not None:
             object.__setattr__(self, "noise", checked_noise(self.noise))
         checked_int(self.refine, 0, "refine", MAX_ROUNDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Protocol, SupportsFloat
@@ -17,6 +18,7 @@ from normalmesh.mesh.origin import Decimation, HeightNoise, Integration, Remeshi
 from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
+from normalmesh.mesh.walls import has_walls, walls_of
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.noise import MapNoise
 
@@ -115,6 +117,9 @@ def lift(solved: LiftedMesh, options: IntegrationOptions, noise: MapNoise) -> Su
     found = None
     if options.cuts:
         found = find_discontinuities(solved.jumps, final, unknown, camera, solved.component, fixed)
+    coverage, repeats, walls = solved.coverage(final), solved.repeats, None
+    if options.cuts and has_walls(options.gaps, camera, coverage.foreground / math.prod(shape), repeats):
+        walls = walls_of(final, camera.towards_viewer * unknown)
     heights = solved.height_noise(final, unknown)
     return Surface.from_unknown(
         final,
@@ -127,8 +132,9 @@ def lift(solved: LiftedMesh, options: IntegrationOptions, noise: MapNoise) -> Su
         ),
         decimation=solved.decimation(),
         discontinuities=found,
-        coverage=solved.coverage(final),
-        repeats=solved.repeats,
+        coverage=coverage,
+        repeats=repeats,
+        walls=walls,
     )
 
 

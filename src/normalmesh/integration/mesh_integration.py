@@ -36,6 +36,8 @@ def integrate(
     metric: str = IntegrationOptions.metric,
     clamp: tuple[float, float] | None = None,
     discontinuities: bool | str = IntegrationOptions.discontinuities,
+    gaps: str = IntegrationOptions.gaps,
+    min_certainty: float = IntegrationOptions.min_certainty,
     jumps: Jumps | None = None,
     noise: float | Noise | MapNoise | None = None,
     refine: int = IntegrationOptions.refine,
@@ -66,9 +68,15 @@ def integrate(
         Whether the depth may jump: ``"auto"`` looks for jumps unless a first look finds no sign of any, ``True`` always
         does, and ``False`` leaves the surface continuous. Without a jump the surface is the continuous one. Only with
         ``"facets"``.
+    min_certainty
+        As for :func:`find_jumps`.
     jumps
         The jumps, from :func:`find_jumps`; found by default. A mesh that :func:`decimate` made with them is cut along
         their lines, another one along the edges that they hold apart.
+    gaps
+        What becomes of the gaps at jumps. ``"walls"``: they are closed by ``surface.walls`` along the viewing rays,
+        the vertical sides of a relief. ``"open"``: they are left. ``"auto"``: walls for reliefs, which are seen by an
+        orthographic camera and fill nine tenths of the image, and for maps that repeat; open for objects.
     noise
         Standard deviation of white noise on the normals in degrees; by default the noise of each component is
         estimated, also if it is correlated. Above 1°, normals are averaged before gradients are computed.
@@ -98,7 +106,19 @@ def integrate(
         describes the integration, ``surface.discontinuities`` the cuts, ``surface.coverage`` the pixels that are lost.
     """
     options = IntegrationOptions(
-        formulation, parameters, metric, clamp, discontinuities, noise, refine, prior, prior_weight, distance, units
+        formulation,
+        parameters,
+        metric,
+        clamp,
+        discontinuities,
+        gaps,
+        min_certainty,
+        noise,
+        refine,
+        prior,
+        prior_weight,
+        distance,
+        units,
     )
     checked_instance(mesh, ScreenMesh, "mesh")
     normal_map = as_normal_map(normal_map)

@@ -15,7 +15,7 @@ from normalmesh.decimation.rounds import RESERVE
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.facets.robust_weights import RobustWeights
-from normalmesh.integration._tidying import MIN_BAD
+from normalmesh.integration._tidying import BAD_ANGLE, EARLY_BAD_ANGLE, MIN_BAD
 from normalmesh.integration.mesh_solver import SAMPLES, MeshSolver
 from normalmesh.integration.refinement import refine
 from normalmesh.integration.refinement_rounds import MIN_CHANGE
@@ -97,10 +97,10 @@ class MeshPiece:
             changes = refine(self.mesh, self.unknown, self.normal_map, turn, self.noise[self.component])
         return self.by_component(changes[0]), self.by_component(changes[1])
 
-    def tidy(self, chosen: Bool | None = None) -> Tidied:
+    def tidy(self, chosen: Bool | None = None, bad_angle: float = BAD_ANGLE) -> Tidied:
         """Remove bad faces of the chosen components (C,), or of all."""
         with self._only(chosen):
-            tidied = tidy(self.mesh, self.unknown, self.normal_map)
+            tidied = tidy(self.mesh, self.unknown, self.normal_map, bad_angle)
             self.mesh, self.unknown = tidied.mesh, tidied.unknown
             self.component, self.locked = self.component[tidied.kept], self.locked[tidied.kept]
         return tidied
@@ -191,7 +191,7 @@ class SolvedMesh(MeshPiece):
                 break
         if self.is_placed:
             with self.monitor.timed("tidy"):
-                self.tidy(began & self.torn)
+                self.tidy(began & self.torn, EARLY_BAD_ANGLE)
 
     def detach_bad_faces(self) -> None:
         """Cut bad faces off from what the placement holds apart from them, and make up for vertices that are lost."""
@@ -208,7 +208,7 @@ class SolvedMesh(MeshPiece):
     def detach(self) -> bool:
         """Cut bad faces at the boundary off from what the placement holds apart from them; return whether any was."""
         assert self.solver.placement is not None
-        bad = judged(self.mesh, self.unknown, self.normal_map).bad > MIN_BAD
+        bad = judged(self.mesh, self.unknown, self.normal_map, EARLY_BAD_ANGLE).bad > MIN_BAD
         if not bad.any():
             return False
         mesh = self.mesh.to_screen()

@@ -51,7 +51,7 @@ def solve(
     repeats = getattr(mesh, "repeats", None)
     with monitor.stage("jumps", JUMPS_WORK):
         if jumps is None:
-            jumps = jumps_of(clean, options.discontinuities) if options.cuts else Jumps()
+            jumps = jumps_of(clean, options.discontinuities, options.min_certainty) if options.cuts else Jumps()
         cut = CutMesh.along(mesh, seams_of(mesh, jumps, clean))
         if repeats is not None:
             clean, jumps, repeats = levelled(clean, repeats, jumps)

@@ -9,7 +9,7 @@ import numpy as np
 from normalmesh.array_types import Bool, Float, Int
 from normalmesh.integration import _tidying
 from normalmesh.integration._patch import CHUNK
-from normalmesh.integration._tidying import MIN_BAD, TidyArrays
+from normalmesh.integration._tidying import BAD_ANGLE, MIN_BAD, TidyArrays
 from normalmesh.mesh._closed_mesh import LOCKED
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.screen_mesh import ScreenMesh
@@ -55,12 +55,12 @@ class Tidied:
         return self.flips + self.collapses + self.squeezed + self.dropped
 
 
-def tidy(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap) -> Tidied:
+def tidy(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, bad_angle: float = BAD_ANGLE) -> Tidied:
     """Remove bad faces, worst first, by flips of their edges, collapses of their inner vertices, or at the border.
 
-    A face is bad if it owns no pixel, is longer than 50 times its width, or if its normal in space is more than 45° off
+    A face is bad if it owns no pixel, is longer than 50 times its width, or if its normal in space is more than 30° off
     the mean normal of its pixels, unless these scatter just as far around their mean, as across a crease. Each change
-    lowers the sum of all angles between pixels and their faces plus 45° for each pixel's worth of bad area, inverts no
+    lowers the sum of all angles between pixels and their faces plus 30° for each pixel's worth of bad area, inverts no
     face and makes no needle. Boundary and locked vertices stay, except that thin faces without foreground are taken out
     at the border. Every foreground pixel keeps a face. Afterwards the mesh should be integrated again.
 
@@ -72,8 +72,10 @@ def tidy(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap) -> Tidied:
         (N,) height, or logarithm of the depth, at the vertices.
     normal_map
         The normals that faces should fit, denoised as far as possible.
+    bad_angle
+        Angle (radians) that replaces the 30°.
     """
-    state = judged(mesh, unknown, normal_map)
+    state = judged(mesh, unknown, normal_map, bad_angle)
     flips = collapses = squeezed = dropped = 0
     for _ in range(MAX_SWEEPS):
         order = _worst_first(state.bad)
@@ -94,10 +96,10 @@ def tidy(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap) -> Tidied:
     return Tidied(mesh, unknown[kept], kept, flips, collapses, squeezed, dropped, costs)
 
 
-def judged(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap) -> TidyArrays:
+def judged(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, bad_angle: float = BAD_ANGLE) -> TidyArrays:
     """Return the mesh with cost and bad area of each face. The mesh must be compact."""
     count = mesh.real_faces
-    state = TidyArrays(mesh.arrays, unknown, normal_map.arrays, np.empty(count), np.empty(count))
+    state = TidyArrays(mesh.arrays, unknown, normal_map.arrays, bad_angle, np.empty(count), np.empty(count))
     in_parallel(_tidying.fill_costs, count, state, grain=CHUNK)
     return state
 

@@ -40,7 +40,7 @@ class HeightDifference:
         Standard deviation of the value by the noise of the normals; infinite if they do not determine the difference.
     mesh
         Standard deviation by the deviation of flat faces from a curved surface; NaN if it is not known, for surfaces
-        that were made from a file or a map on disk.
+        that were made from a file.
     units
         Unit of all.
     """
@@ -271,7 +271,7 @@ def _noise_variances(surface: Surface, record: HeightNoise | None, noise: float 
         return np.full(parts, shared_pixels(np.array(known.correlation)) * math.radians(known.degrees) ** 2)
     if record is None:
         raise NormalMeshError(
-            "the noise of the normals of this surface is not known, because it was made from a file or a map on disk; "
+            "the noise of the normals of this surface is not known, because it was made from a file; "
             "give the noise in degrees, such as noise=1.0 (normalmesh inspect estimates it)"
         )
     if len(record.degrees) != parts:

@@ -175,20 +175,6 @@ def snap_line(points, width, cells, grid):
 
 
 @kernel
-def mean_contrast(path, apart, cells):
-    """Return the mean contrast across the sides of a path (P, 2), of pixels ``apart`` from them; −1 for none."""
-    total, count = 0.0, 0
-    for k in range(len(path) - 1):
-        du, dv = path[k + 1, 0] - path[k, 0], path[k + 1, 1] - path[k, 1]
-        step = RIGHT if du > 0 else LEFT if du < 0 else DOWN if dv > 0 else UP
-        contrast = contrast_across(path[k, 0], path[k, 1], step, apart, cells)
-        if contrast >= 0.0:
-            total += contrast
-            count += 1
-    return total / count if count > 0 else -1.0
-
-
-@kernel
 def unit_steps(points):
     """Return the pixel corners (K, 2) of a polyline between pixel corners (P, 2), in steps of at most one px."""
     total = 1

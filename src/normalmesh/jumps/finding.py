@@ -3,7 +3,9 @@
 1. The continuous surface is solved on a first, coarse mesh. Without strained edges that open there is no jump.
 2. Near strained edges the mesh becomes as fine as the pixels. On this *jump mesh*, weights become robust: faces first
    choose neighbours at their own depth (one-sided weights), then edges lose weight with their strain (Cauchy weights).
+   Edges across which the normals hardly differ keep theirs.
 3. Centre lines of strained edges that release enough energy are moved onto pixel sides.
+4. The surface is placed: solved with open lines, where parts in front stay in front, and all smooth places closed.
 
 Each component of the mask is looked at on its own.
 """
@@ -16,17 +18,20 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from normalmesh.arguments import checked_finite
 from normalmesh.array_types import Bool, Float
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
+from normalmesh.jumps.attaching import attached
+from normalmesh.jumps.fronts import Fronts
 from normalmesh.jumps.given_lines import edges_on_paths, given_paths
 from normalmesh.jumps.jump_pixels import JumpPixels, PixelsInMemory
-from normalmesh.jumps.lines import LOW, RELEASE, StrainedEdges, choose_lines
+from normalmesh.jumps.lines import RELEASE
 from normalmesh.jumps.robust_solver import TWISTED, RobustSolver
-from normalmesh.jumps.snapping import long_enough, snapped_lines
-from normalmesh.jumps.suspects import closed_noise, is_suspect, near_edges, strain_noise, thresholds
+from normalmesh.jumps.suspects import closed_noise, is_suspect, near_edges, thresholds
+from normalmesh.jumps.tears import EVEN, NOISY, RINGS, Tears, gate_of
 from normalmesh.mesh.jumps import JumpLine, Jumps, Placement
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.component_maps import ComponentMap, component_maps
@@ -43,19 +48,8 @@ MIN_COMPONENT = 256
 FIRST_VERTICES, JUMP_VERTICES = 10, 25
 #: Strain of the first mesh from which on the jump mesh is fine: in px, and in units of the noise of the strain.
 NEAR, NEAR_NOISE = 0.1, 3.0
-#: Maximum number of one-sided solves, and those after which settled edges are looked at again.
-ONE_SIDED, RECHECKS = 20, (6, 13)
-#: Number of Cauchy solves, and of last ones in which the twist counts as strain; their width (px), at least.
-CAUCHY, LAST, WIDTH = 5, 2, 0.025
-#: Width, in units of the noise of the strain, of the last solves of noisy maps: less strained edges hold again.
-CLOSING = 2.0
-#: Share of its weight that an edge on a given line keeps.
-LOOSE = 1e-4
-#: Times at most that the robust solution is found, and the share of false lines from which on it is found again.
-TURNS, FALSE_SHARE = 2, 0.3
-#: Mean length of the difference of the normals on both sides of a line, at least. In measured maps, those with so much
-#: noise of the strain (px), true lines have 0.3 to 1.5, cracks 0.05 to 0.2; in cleaner maps a share of it is enough.
-CONTRAST, NOISY, CLEAN_CONTRAST = 0.3, 0.02, 1 / 3
+#: Share of its rectangle that a relief fills, at least; objects stand before a background.
+RELIEF = 0.98
 #: Bytes for each inner edge of a mesh that is solved: once, and robustly.
 SOLVE_BYTES, ROBUST_BYTES = 650, 800
 #: What to do about a search that does not fit into memory.
@@ -67,6 +61,7 @@ def find_jumps(
     lines: ArrayLike | Sequence[ArrayLike] | None = None,
     *,
     discontinuities: bool | str = "auto",
+    min_certainty: float = 0.0,
     noise: float | None = None,
     threads: int | None = None,
 ) -> Jumps:
@@ -82,6 +77,9 @@ def find_jumps(
         continuous everywhere else.
     discontinuities
         ``"auto"`` leaves early if a first look finds no sign of a jump, ``True`` always looks closely.
+    min_certainty
+        Lines that are less certain are left closed. Here certainty c is c / (1 + c), from 0 to 1: above 0.5, opening a
+        line releases more energy than lines must release on average.
     noise
         Standard deviation of the noise of the normals in degrees; estimated by default.
     threads
@@ -96,9 +94,10 @@ def find_jumps(
     chosen = checked_discontinuities(discontinuities)
     if chosen is False:
         raise NormalMeshError('discontinuities must be "auto" or True, not False')
+    least = checked_min_certainty(min_certainty)
     with limited_threads(threads):
         smooth = without_noise(normal_map, noise_of(normal_map, noise))
-        return jumps_of(smooth, chosen) if lines is None else jumps_along(lines, PixelsInMemory(smooth))
+        return jumps_of(smooth, chosen, least) if lines is None else jumps_along(lines, PixelsInMemory(smooth))
 
 
 def checked_discontinuities(value: object) -> bool | str:
@@ -108,6 +107,14 @@ def checked_discontinuities(value: object) -> bool | str:
     if not isinstance(value, bool | np.bool_):
         raise NormalMeshError(f'discontinuities must be "auto", True or False, not {repr_for_error(value)}')
     return bool(value)
+
+
+def checked_min_certainty(value: object) -> float:
+    """Return the least certainty of lines, from 0 to 1, or raise an error."""
+    least = checked_finite(value, "min_certainty", "a number from 0 to 1")
+    if not 0 <= least <= 1:
+        raise NormalMeshError(f"min_certainty must be a number from 0 to 1, not {repr_for_error(value)}")
+    return least
 
 
 def jumps_along(lines: ArrayLike | Sequence[ArrayLike], pixels: JumpPixels) -> Jumps:
@@ -121,7 +128,8 @@ def jumps_along(lines: ArrayLike | Sequence[ArrayLike], pixels: JumpPixels) -> J
     on_paths = edges_on_paths(paths, system)
     cut = np.zeros(len(closed), np.bool_)
     cut[np.concatenate(on_paths)] = True
-    solver.hold(cut, LOOSE)
+    noise = closed_noise(solver)
+    solver.open(cut)
     strain = solver.full_strain()
     found = []
     for path, edges in zip(paths, on_paths, strict=True):
@@ -130,10 +138,13 @@ def jumps_along(lines: ArrayLike | Sequence[ArrayLike], pixels: JumpPixels) -> J
         found.append(JumpLine(path, height, released / RELEASE))
     touched = np.zeros(int(system.component.max()) + 1, np.bool_)
     touched[system.component[system.pairs[cut, 0]]] = True
-    return Jumps(tuple(found), _placement(solver, touched[system.component]))
+    placement = _placed(solver, np.where(cut, 0.0, 1.0), Fronts.of(system, full), noise, touched[system.component])
+    return Jumps(tuple(found), placement)
 
 
-def jumps_of(normal_map: NormalMap, discontinuities: bool | str, hierarchy: Hierarchy | None = None) -> Jumps:
+def jumps_of(
+    normal_map: NormalMap, discontinuities: bool | str, min_certainty: float = 0.0, hierarchy: Hierarchy | None = None
+) -> Jumps:
     """Find the jumps of a denoised map, with its hierarchy if that is known; none for ``discontinuities=False``.
 
     Components of the mask are looked at one by one, so that none depends on the others.
@@ -142,18 +153,20 @@ def jumps_of(normal_map: NormalMap, discontinuities: bool | str, hierarchy: Hier
         return Jumps()
     always = discontinuities is True
     return Jumps.joined(
-        jumps_of_component(each, always, hierarchy if each.normal_map is normal_map else None)
+        jumps_of_component(each, always, min_certainty, hierarchy if each.normal_map is normal_map else None)
         for each in component_maps(normal_map, MIN_COMPONENT)
     )
 
 
-def jumps_of_component(component: ComponentMap, always: bool, hierarchy: Hierarchy | None = None) -> Jumps:
+def jumps_of_component(
+    component: ComponentMap, always: bool, min_certainty: float, hierarchy: Hierarchy | None = None
+) -> Jumps:
     """Find the jumps of a component of a denoised map, as they lie in that map."""
-    found = jumps_of_pixels(PixelsInMemory.of(component.normal_map, hierarchy), always)
+    found = jumps_of_pixels(PixelsInMemory.of(component.normal_map, hierarchy), always, min_certainty)
     return found.shifted(component.left, component.top)
 
 
-def jumps_of_pixels(pixels: JumpPixels, always: bool) -> Jumps:
+def jumps_of_pixels(pixels: JumpPixels, always: bool, min_certainty: float) -> Jumps:
     """Find the jumps of denoised pixels of one component; with ``always``, without an early exit."""
     workspace, side = Workspace(), math.sqrt(pixels.foreground)
     fine_level, coarse_level = (pixels.level(round(vertices * side)) for vertices in (JUMP_VERTICES, FIRST_VERTICES))
@@ -167,7 +180,9 @@ def jumps_of_pixels(pixels: JumpPixels, always: bool) -> Jumps:
     near = near_edges(first, fine)
     # Its memory is needed for the next system.
     del first, closed, strained
-    return _jumps(_solver(pixels.mixed_means(near, fine_level, coarse_level), workspace, ROBUST_BYTES), pixels)
+    return _jumps(
+        _solver(pixels.mixed_means(near, fine_level, coarse_level), workspace, ROBUST_BYTES), pixels, min_certainty
+    )
 
 
 def _solver(means: FaceMeans, workspace: Workspace, edge_bytes: float) -> RobustSolver:
@@ -177,50 +192,55 @@ def _solver(means: FaceMeans, workspace: Workspace, edge_bytes: float) -> Robust
     return RobustSolver(FacetSystem.of(means), workspace)
 
 
-def _jumps(solver: RobustSolver, pixels: JumpPixels) -> Jumps:
-    """Find jumps on the jump mesh, among its movable faces.
-
-    Lines without contrast are false: there the solution tears a smooth surface open. If there are many, it is found
-    once more, with edges that hold around them.
-    """
+def _jumps(solver: RobustSolver, pixels: JumpPixels, min_certainty: float) -> Jumps:
+    """Find jumps on the jump mesh."""
     solver.solve_all()
-    closed = solver.strain.copy()
-    for turn in range(TURNS):
-        noise, edges = _strained(solver, closed)
-        cut = choose_lines(edges)
-        lines = snapped_lines(edges, cut, pixels.cells)
-        false = [line for line in lines if line.contrast < CONTRAST]
-        share = sum(line.length for line in false) / max(sum(line.length for line in lines), 1)
-        if turn == TURNS - 1 or share <= FALSE_SHARE:
-            break
-        solver.stiffen(np.concatenate([line.edges for line in false]))
-    if noise > NOISY:
-        solver.cauchy(CLOSING * noise, CAUCHY)
-    # In clean maps also lines between parallel surfaces, without much contrast, are jumps.
-    least = CONTRAST * min(max(noise / NOISY, CLEAN_CONTRAST), 1.0)
-    clear = [line for line in lines if line.contrast >= least]
-    kept = [line for line, enough in zip(clear, long_enough([line.path for line in clear]), strict=True) if enough]
-    found = tuple(JumpLine(line.path, line.height, line.certainty) for line in kept)
-    return Jumps(found, _placement(solver, np.ones(len(solver.offsets), np.bool_)) if kept else None, noise)
+    fronts = Fronts.of(solver.system, pixels)
+    energies = solver.energies()
+    found = _best(solver, fronts, pixels).certain(min_certainty)
+    if found.noise >= NOISY and pixels.filled >= RELIEF and not solver.system.means.camera.is_central:
+        found = found.supported(energies)
+    lines = found.long_lines()
+    if not lines:
+        return Jumps()
+    on_lines = np.zeros(len(found.shares), np.bool_)
+    on_lines[np.concatenate([line.edges for line in lines])] = True
+    # Beside lines, and in sharp folds, planes of faces need not meet.
+    is_sharp = (fronts.contrast >= 0.5 * gate_of(found.noise)) & (found.noise < NOISY)
+    shares = np.where(is_sharp | solver.within(on_lines, RINGS), found.shares, 1.0)
+    shares[on_lines] = 0.0
+    placement = _placed(solver, shares, fronts, found.noise, np.ones(len(solver.offsets), np.bool_))
+    return Jumps(tuple(JumpLine(line.path, line.height, line.certainty) for line in lines), placement, found.noise)
 
 
-def _strained(solver: RobustSolver, closed: Float) -> tuple[float, StrainedEdges]:
-    """Solve robustly; return the noise of the strain, and the edges with their strain.
+def _best(solver: RobustSolver, fronts: Fronts, pixels: JumpPixels) -> Tears:
+    """Return where a robust solution tears a continuous surface open.
 
-    ``closed`` (E,) is the strain of the continuous surface.
+    Contrast tells best where a surface may tear: edges across which normals hardly differ hold. If they are strained
+    along a line for that, in a clean map, the solution in which all edges may open is tried as well, because depth also
+    jumps between parallel surfaces; the one that costs less is taken.
     """
-    solver.one_sided(ONE_SIDED, RECHECKS)
-    noise = strain_noise(solver.strain)
-    low, release = thresholds(noise)
-    solver.cauchy(max(WIDTH, noise), CAUCHY)
-    solver.cauchy(max(WIDTH, noise), LAST, low)
-    full = solver.full_strain()
-    own = np.where(solver.own, full, 0.0)
-    return noise, StrainedEdges(solver.system, full, own * LOW / low, closed * (RELEASE / release) * (low / LOW))
+    closed = solver.strain.copy()
+    solver.keep(np.clip(2 - 2 * fronts.contrast / gate_of(closed_noise(solver)), 0, 1))
+    kept = Tears.of(solver, closed, fronts, pixels)
+    if not kept.held or kept.noise >= NOISY:
+        return kept
+    solver.keep(np.zeros(len(closed)))
+    free = Tears.of(solver, closed, fronts, pixels)
+    return free if free.cost() < kept.cost() else kept
 
 
-def _placement(solver: RobustSolver, chosen: Bool) -> Placement:
-    """Return the planes of the chosen faces (M,) of a solved jump mesh."""
+def _placed(solver: RobustSolver, shares: Float, fronts: Fronts, noise: float, chosen: Bool) -> Placement:
+    """Return the planes of the chosen faces (M,) of a jump mesh whose edges keep shares (E,) of their weight.
+
+    Parts that float are attached where they can be, and what is behind stays behind.
+    """
+    solver.hold(shares)
+    is_open = shares == 0
+    joined = attached(solver, is_open, EVEN * thresholds(noise)[0])
+    if (joined != is_open).any():
+        solver.hold(np.where(joined, shares, np.where(is_open, 1.0, shares)))
+    solver.push_back(fronts.signs(joined))
     means = solver.system.means
     mesh = ScreenMesh(means.mesh.vertices, means.mesh.faces[chosen])
     return Placement(

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from normalmesh.array_types import Bool, Float, Int
+from normalmesh.array_types import Bool, Float, Float32, Int, Int32
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.near_cells import NearCells
 from normalmesh.decimation.start_mesh import pixels_around
@@ -80,6 +80,15 @@ class JumpPixels(Protocol):
         """Return the sides between foreground pixels of which one is marked in an image (H, W)."""
         ...
 
+    def normals_at(self, pixels: Int32) -> Float32:
+        """Return the normals (K, 3) of pixels (K, 2), given by row and column; zero in the background."""
+        ...
+
+    @property
+    def filled(self) -> float:
+        """Share of the smallest rectangle around it that is foreground: about 1 for reliefs."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class PixelsInMemory:
@@ -134,6 +143,14 @@ class PixelsInMemory:
     def sides(self, image: Bool) -> Sides:
         return marked_sides(image, self.normal_map)
 
+    def normals_at(self, pixels: Int32) -> Float32:
+        return normals_of_pixels(pixels, self.normal_map)
+
+    @property
+    def filled(self) -> float:
+        sides = [int(np.ptp(each)) + 1 for each in np.nonzero(self.normal_map.mask)]
+        return self.foreground / (sides[0] * sides[1])
+
 
 def pixels_along(paths: list[Int], shape: tuple[int, int]) -> Bool:
     """Return the pixels (H, W) around the corners of paths (P, 2), of which some may be outside the image."""
@@ -142,6 +159,15 @@ def pixels_along(paths: list[Int], shape: tuple[int, int]) -> Bool:
         u, v = path[((path >= 0) & (path <= shape[::-1])).all(axis=1)].T
         corners[v, u] = True
     return pixels_around(corners)
+
+
+def normals_of_pixels(pixels: Int32, normal_map: NormalMap) -> Float32:
+    """Return the normals (K, 3) of pixels (K, 2), given by row and column; zero in the background and outside."""
+    inside = np.flatnonzero(((pixels >= 0) & (pixels < normal_map.shape)).all(axis=1))
+    row, column = pixels[inside].T
+    normals = np.zeros((len(pixels), 3), np.float32)
+    normals[inside] = np.where(normal_map.mask[row, column, None], normal_map.normals[row, column], 0)
+    return normals
 
 
 def marked_sides(image: Bool, normal_map: NormalMap) -> Sides:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,28 +14,24 @@ from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import boundary_vertices
 
 #: Strain (px) of a line everywhere, and in one place at least.
-LOW, HIGH = 0.5, 1.7
+LOW, HIGH = 0.5, 0.8
 #: The first of them in units of the noise of the strain.
 LOW_NOISE = 5.0
 #: Length (px) of connected lines, at least.
 MIN_LENGTH = 6.0
 #: Energy (px²) that lines must release for each px of their length, also in units of the noise squared.
-RELEASE, RELEASE_NOISE = 0.38, 20.0
-#: Share of the release that a band of edges, or a branch, must reach before it is made a line.
-BAND_SHARE = 0.25
+RELEASE, RELEASE_NOISE = 0.1, 16.0
 #: Edges between vertices of a band belong to it from this share of the strain on, or up to this length (px).
 FILLED, SHORT = 0.25, 3.0
 #: Lines prefer strained edges: costs are lengths over the strain, in units of LOW, within these limits.
 LEAST_PULL, MOST_PULL = 0.25, 2.0
 #: Lengths (px): of branches; by which ends are continued, where edges of the strain HIGH count a sixth; of a line, next
 #: to its end, that the end does not join.
-BRANCH, REACH, STRONG_SHARE, OWN = 8.0, 4.0, 1 / 6, 36.0
+BRANCH, REACH, STRONG_SHARE, OWN = 4.0, 4.0, 1 / 6, 36.0
 #: Two sides of a face up to this area (px²) are shortened to the third one.
 SMALL_FACE = 4.5
 #: Branches with one free end are lines from this length (px) on.
 SPUR = 4.0
-#: Mean strain (px), of at most MOST_STRAIN an edge, of a branch with a free end; half of it between junctions.
-MIN_MEAN, MOST_STRAIN = 1.0, 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +59,7 @@ class StrainedEdges:
         """Energy (E,) that cutting an edge releases: weight × strain when closed × strain when open."""
         return self.system.lengths * self.strain * self.closed
 
-    def worth(self, cut: Bool, release: float) -> Bool:
+    def worth(self, cut: Bool) -> Bool:
         """Return those of the cut edges (E,) whose connected line is long, is clear and releases enough per px."""
         system, chosen = self.system, np.flatnonzero(cut)
         if len(chosen) == 0:
@@ -74,7 +69,7 @@ class StrainedEdges:
         top = np.zeros(len(length))
         np.maximum.at(top, line, self.strain[chosen])
         released = np.bincount(line, self.release[chosen])
-        good = (length >= MIN_LENGTH) & (top >= HIGH) & (released >= release * length)
+        good = (length >= MIN_LENGTH) & (top >= HIGH) & (released >= RELEASE * length)
         kept = np.zeros_like(cut)
         kept[chosen[good[line]]] = True
         return kept
@@ -82,7 +77,7 @@ class StrainedEdges:
 
 def choose_lines(edges: StrainedEdges) -> Bool:
     """Return the edges (E,) to cut."""
-    band = edges.worth(edges.strain >= LOW, BAND_SHARE * RELEASE)
+    band = edges.worth(edges.strain >= LOW)
     if not band.any():
         return band
     mesh = edges.system.means.mesh
@@ -90,11 +85,8 @@ def choose_lines(edges: StrainedEdges) -> Bool:
     cut = _centre_lines(edges, band, fixed)
     for _ in range(2):
         shorten_lines(cut, edges.system.face_edges, edges.system.ends, edges.system.means.areas, SMALL_FACE, fixed)
-    _prune(cut, edges, fixed, lambda free, length, mean: (free == 1) & (length < SPUR))
-    # A line is judged together with its weak branches, which go afterwards.
-    cut = edges.worth(cut, RELEASE)
-    _prune(cut, edges, fixed, lambda free, length, mean: mean < np.where(free >= 1, MIN_MEAN, 0.5 * MIN_MEAN))
-    return edges.worth(cut, RELEASE)
+    _prune_spurs(cut, edges.system, fixed)
+    return edges.worth(cut)
 
 
 def _centre_lines(edges: StrainedEdges, band: Bool, fixed: Bool) -> Bool:
@@ -109,26 +101,21 @@ def _centre_lines(edges: StrainedEdges, band: Bool, fixed: Bool) -> Bool:
     costs = lengths / np.clip(strain / LOW, LEAST_PULL, MOST_PULL)
     ends = number[system.ends[near]].astype(np.int64)
     chosen = np.zeros(len(near), np.bool_)
-    rule = LineRule(LOW, BAND_SHARE * RELEASE, BRANCH, REACH, HIGH, STRONG_SHARE, OWN)
+    rule = LineRule(LOW, RELEASE, BRANCH, REACH, HIGH, STRONG_SHARE, OWN)
     centre_lines(Band(ends, lengths, costs, strain, edges.release[near], fixed[inside]), rule, chosen)
     cut = np.zeros(len(band), np.bool_)
     cut[near[chosen]] = True
     return cut
 
 
-def _prune(cut: Bool, edges: StrainedEdges, fixed: Bool, is_weak: Callable[..., Bool]) -> None:
-    """Take weak branches out of the cut edges (E,), in place, until there are none.
-
-    ``is_weak`` judges branches by their number of free ends, their length and their mean strain, all (C,).
-    """
-    system = edges.system
+def _prune_spurs(cut: Bool, system: FacetSystem, fixed: Bool) -> None:
+    """Take short branches with one free end out of the cut edges (E,), in place, until there are none."""
     while cut.any():
         chosen = np.flatnonzero(cut)
         chains = Chains.of(system.ends[chosen], fixed)
         branch = chains.chain_of_edge
         length = np.bincount(branch, system.lengths[chosen])
-        strained = np.bincount(branch, (system.lengths * np.minimum(edges.pixels, MOST_STRAIN))[chosen])
-        weak = is_weak(chains.free_ends(fixed), length, strained / length)
-        if not weak.any():
+        spurs = (chains.free_ends(fixed) == 1) & (length < SPUR)
+        if not spurs.any():
             return
-        cut[chosen[weak[branch]]] = False
+        cut[chosen[spurs[branch]]] = False

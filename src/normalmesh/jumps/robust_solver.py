@@ -28,8 +28,10 @@ RINGS = 10
 NARROWER = 0.2
 #: Twist (px) at which an edge loses half of its weight.
 TWISTED = 0.5
-#: Rings of faces around false lines in which edges become stiff, if the normals of their faces differ by less.
-STIFF_RINGS, STIFF_CONTRAST = 5, 0.3
+#: Solves in contact at most. Pushes settle in three to eight of them.
+CONTACTS = 12
+#: Share of its weight that an open edge keeps, so that parts that float stay near.
+LOOSE = 1e-6
 #: Minimum number of edges or faces for each thread.
 GRAIN = 4096
 
@@ -84,13 +86,19 @@ class RobustSolver:
         self._all_faces, self._all_edges = np.arange(len(self.offsets)), np.arange(count)
         self._totals = np.zeros(len(self.offsets))
         self.movable = np.ones(len(self.offsets), np.bool_)
-        self._stiff = np.zeros(count, np.bool_)
+        self._least = np.zeros(count)
 
     @property
     def own(self) -> Bool:
-        """Edges (E,) between two movable faces that may lose their weight."""
+        """Edges (E,) between two movable faces, which may lose their weight."""
         pairs = self.system.pairs
-        return self.movable[pairs[:, 0]] & self.movable[pairs[:, 1]] & ~self._stiff
+        return self.movable[pairs[:, 0]] & self.movable[pairs[:, 1]]
+
+    def keep(self, shares: Float) -> None:
+        """Solve the closed surface; in robust solves from now on, edges keep at least these shares (E,) of weight."""
+        self._least = shares * self._base
+        self.weights = self._base.copy()
+        self.solve_all()
 
     def solve_all(self) -> None:
         """Solve with the present weights."""
@@ -133,6 +141,7 @@ class RobustSolver:
             full = self.full_strain()
             seen = np.where(full >= twisted, full, self.strain)
             self._over(_robust_solver.weigh_by_strain, edges, seen, width, self._base, self.weights)
+            self.weights[edges] = np.maximum(self.weights[edges], self._least[edges])
             moving = edges[np.abs(self.weights[edges] - before[edges]) > MOVED_CAUCHY * self._base[edges]]
             if turn == 0 and len(moving) == 0:
                 self.weights = before
@@ -146,19 +155,54 @@ class RobustSolver:
                 break
         self._finish()
 
-    def hold(self, cut: Bool, loose: float) -> None:
-        """Solve with edges that hold, except for ``cut`` (E,) ones, which keep a share of their weight."""
-        self.weights = np.where(cut, loose, 1.0) * self._base
+    def shares(self) -> Float:
+        """Return the shares (E,) of their weight that edges keep."""
+        shares: Float = self.weights / self._base
+        return shares
+
+    def hold(self, shares: Float) -> None:
+        """Solve with edges that keep these shares (E,) of their weight."""
+        self.weights = np.maximum(shares, LOOSE) * self._base
         self.solve_all()
 
-    def stiffen(self, edges: Int) -> None:
-        """Let edges hold whatever their strain: those around the given ones across which normals hardly differ."""
-        near = self._around(edges, STIFF_RINGS)
+    def open(self, edges: Bool) -> None:
+        """Solve with open (E,) edges, and others that hold."""
+        self.hold(np.where(edges, 0.0, 1.0))
+
+    def push_back(self, signs: Float) -> None:
+        """After :meth:`hold`, solve with edges in contact: those whose misfits have the wrong sign push back.
+
+        ``signs`` (E,) are the right ones, 0 for edges that do not push. The force is at most that of a strain of 1 px.
+        """
+        edges = np.flatnonzero(signs)
+        if len(edges) == 0:
+            return
+        held = self.weights[edges]
+        self._plan(self._around(edges, 0))
+        for _ in range(CONTACTS):
+            wrong = self.system.misfits(self.offsets)[edges] * signs[edges] < 0
+            pushed = np.where(wrong, self._base[edges] / np.maximum(1.0, self.strain[edges]), held)
+            if (np.abs(pushed - self.weights[edges]) <= MOVED * self._base[edges]).all():
+                break
+            self.weights[edges] = pushed
+            self._solve()
+        self._finish()
+
+    def misfits(self) -> Float:
+        """Return the gaps (E,) between the planes of both faces of edges, in px along the viewing direction."""
+        return self.system.misfits(self.offsets) / self.system.means.camera.pixel_length
+
+    def energies(self) -> Float:
+        """Return the energies (E,), in px², that it takes to hold edges together at their misfits."""
+        energies: Float = self._base * self.misfits() ** 2
+        return energies
+
+    def within(self, edges: Bool, rings: int) -> Bool:
+        """Return the edges (E,) between faces within some rings of the given (E,) ones."""
+        near = self._around(np.flatnonzero(edges), rings)
         first, second = self.system.pairs.T
-        normals = self.system.means.normals
-        smooth = np.linalg.norm(normals[first] - normals[second], axis=1) < STIFF_CONTRAST
-        self._stiff |= near[first] & near[second] & smooth
-        self.weights[self._stiff] = self._base[self._stiff]
+        both: Bool = near[first] & near[second]
+        return both
 
     def full_strain(self) -> Float:
         """Return strain and twist (E,) together, in px."""
@@ -172,6 +216,7 @@ class RobustSolver:
         self._over(
             _robust_solver.weigh_one_sided, edges, self._graph, self.offsets, self._totals, self._trust, self.weights
         )
+        self.weights[edges] = np.maximum(self.weights[edges], self._least[edges])
         moving: Int = edges[np.abs(self.weights[edges] - before) > MOVED * self._even[edges]]
         return moving
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from normalmesh.array_types import Bool, Int
-from normalmesh.jumps._snapping import Cells, Grid, mean_contrast, snap_line, unit_steps
+from normalmesh.array_types import Bool, Float, Int
+from normalmesh.jumps._snapping import Cells, Grid, snap_line, unit_steps
 from normalmesh.jumps.lines import RELEASE, StrainedEdges
 from normalmesh.mesh.chains import Chains
 from normalmesh.mesh.components import components
@@ -53,11 +53,6 @@ class Snapper:
             if len(path) > 1:
                 yield path
 
-    def contrast(self, path: Int) -> float:
-        """Return the mean length of the difference of the normals on both sides of a path (P, 2); 2 without any."""
-        found = float(mean_contrast(path, APART, self._cells))
-        return found if found >= 0 else 2.0
-
 
 def cells_of(normal_map: NormalMap) -> Cells:
     """Return all pixels of a map, as one cell."""
@@ -99,16 +94,14 @@ class SnappedLine:
     certainty: float
     contrast: float
 
-    @property
-    def length(self) -> int:
-        """Length in px."""
-        return len(self.path) - 1
 
-
-def snapped_lines(edges: StrainedEdges, cut: Bool, cells: Callable[[list[Int]], Cells]) -> list[SnappedLine]:
+def snapped_lines(
+    edges: StrainedEdges, cut: Bool, cells: Callable[[list[Int]], Cells], contrasts: Float
+) -> list[SnappedLine]:
     """Return the lines of the cut edges (E,) of a jump mesh, on pixel sides.
 
-    ``cells`` gives the pixels near polylines of pixel corners (K, 2).
+    ``cells`` gives the pixels near polylines of pixel corners (K, 2). Contrasts (E,) are those of the edges: along
+    pixel sides that were chosen for their contrast, noise alone has some.
     """
     if not cut.any():
         return []
@@ -124,7 +117,8 @@ def snapped_lines(edges: StrainedEdges, cut: Bool, cells: Callable[[list[Int]], 
         lengths = system.lengths[steps]
         height = float((lengths * edges.pixels[steps]).sum() / lengths.sum())
         certainty = float(edges.release[steps].sum() / (RELEASE * lengths.sum()))
-        lines += [SnappedLine(path, steps, height, certainty, snapper.contrast(path)) for path in snapper.paths(points)]
+        contrast = float((lengths * contrasts[steps]).sum() / lengths.sum())
+        lines += [SnappedLine(path, steps, height, certainty, contrast) for path in snapper.paths(points)]
     return lines
 
 

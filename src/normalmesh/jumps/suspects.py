@@ -80,7 +80,7 @@ def _opens(solver: RobustSolver, strained: Int) -> bool:
     own = solver.own
     solver.one_sided(SOLVES)
     full = solver.full_strain()
-    low, release = thresholds(strain_noise(solver.strain))
+    low, release = thresholds(closed_noise(solver))
     open_edges = np.flatnonzero((full >= OPEN_STRAIN * low) & own)
     line, length = _chains(solver, open_edges)
     released = np.bincount(line, (system.lengths * full * closed)[open_edges], len(length))

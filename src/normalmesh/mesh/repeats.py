@@ -151,7 +151,8 @@ class Repeats:
             # The sides are followed in opposite directions.
             near_keys = along[near_edges] @ [1, 1j]
             far_keys = along[far_edges] @ [1j, 1]
-            _, first, second = np.intersect1d(near_keys, far_keys, assume_unique=True, return_indices=True)
+            # Several walls that meet at a side have edges at the same place.
+            _, first, second = np.intersect1d(near_keys, far_keys, return_indices=True)
             one, two = near_edges[first], far_edges[second]
             joined[outer[one]], joined[outer[two]] = outer[two], outer[one]
             twins += [np.stack([ends[one, k], ends[two, 1 - k]], axis=1) for k in (0, 1)]

@@ -21,6 +21,7 @@ from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import edge_ends
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
+from normalmesh.mesh.walls import steps
 
 #: Levels that are closer become one, in pixels: files of 32 bits could not tell them apart.
 CLOSE = 1e-3
@@ -104,19 +105,11 @@ class Columns:
         above = np.concatenate([top[outline], top[upper[is_wall]]])
         below = np.concatenate([bottom[outline], top[lower[is_wall]]])
         (first_top, last_top), (first_bottom, last_bottom) = above.T, below.T
-        edge, k = _steps(first_bottom, first_top)
+        edge, k = steps(first_bottom, first_top)
         on_first = np.stack([last_top[edge], k, k - 1], axis=1)
-        edge, k = _steps(last_bottom, last_top)
+        edge, k = steps(last_bottom, last_top)
         on_last = np.stack([first_bottom[edge], k - 1, k], axis=1)
         return on_first, on_last
-
-
-def _steps(low: Int, high: Int) -> tuple[Int, Int]:
-    """Return all numbers above ``low`` (W,) up to ``high`` (W,), and which of the W pairs each belongs to."""
-    counts = high - low
-    pair = np.repeat(np.arange(len(counts)), counts)
-    before = np.cumsum(counts) - counts
-    return pair, np.arange(len(pair)) - before[pair] + low[pair] + 1
 
 
 def _points(screen: Float, edges: Int) -> Int:

@@ -88,6 +88,10 @@ class Surface:
         What was taken away from the heights, if it comes from :meth:`flattened`.
     strength
         Factor by which :meth:`exaggerated` multiplied the heights; with another one than 1 they are no measurement.
+    walls
+        (W, 3) vertex indices of the walls between the two sides of cuts, if :func:`integrate` closed its gaps by them
+        (``gaps``). They lie along the viewing rays and cover no pixel: they are not among the faces, and only files,
+        pictures and meshes of other libraries have them, behind the faces. Default: none.
 
     Raises
     ------
@@ -109,6 +113,7 @@ class Surface:
     repeats: Repeats | None = None
     flattening: Flattening | None = None
     strength: float = 1.0
+    walls: Int32 = None  # type: ignore[assignment]  # an array always, once made
 
     def __post_init__(self) -> None:
         vertices = copied_positions(self.vertices, 3, "vertices")
@@ -124,8 +129,9 @@ class Surface:
         components = ScreenMesh(screen, faces).components if self.components is None else self.components
         components = copied_per_vertex(components, np.int32, len(vertices), "components")
         check_components(components)
-        arrays: tuple[NDArray[Any], ...] = (vertices, faces, screen, components)
-        for name, array in zip(("vertices", "faces", "screen", "components"), arrays, strict=True):
+        walls = np.empty((0, 3), np.int32) if self.walls is None else copied_faces(self.walls, len(vertices), "walls")
+        arrays: tuple[NDArray[Any], ...] = (vertices, faces, screen, components, walls)
+        for name, array in zip(("vertices", "faces", "screen", "components", "walls"), arrays, strict=True):
             object.__setattr__(self, name, array)
         object.__setattr__(self, "shape", checked_image_shape(self.shape))
 
@@ -164,7 +170,7 @@ class Surface:
         camera, shape, units
             As for :class:`Surface`.
         reports
-            Its attributes integration, decimation, discontinuities, coverage and repeats.
+            Its attributes integration, decimation, discontinuities, coverage, repeats and walls.
         """
         checked_instance(mesh, ScreenMesh, "mesh")
         checked_camera(camera)
@@ -177,12 +183,18 @@ class Surface:
         check_positions(self.vertices, 3, "vertices")
         check_positions(self.screen, 2, "screen")
         check_faces(self.faces, len(self.vertices))
+        check_faces(self.walls, len(self.vertices), "walls")
         check_components(self.components)
 
     @property
     def mesh(self) -> ScreenMesh:
         """The mesh on the screen."""
         return ScreenMesh(self.screen, self.faces)
+
+    @property
+    def all_faces(self) -> Int32:
+        """The faces, and behind them the walls (M + W, 3)."""
+        return np.concatenate([self.faces, self.walls]) if len(self.walls) else self.faces
 
     @property
     def texture_coordinates(self) -> Float:
@@ -305,8 +317,8 @@ class Surface:
             Standard deviation of white noise on the normals in degrees, or a :class:`.Noise`; default: what
             :func:`integrate` was given or has estimated, for each component.
         mesh
-            Whether to include the deviation of the mesh. Of a surface that was made from a file or from a map on disk
-            it is not known, and left out.
+            Whether to include the deviation of the mesh. Of a surface that was made from a file it is not known, and
+            left out.
 
         Returns
         -------
@@ -318,7 +330,7 @@ class Surface:
         Raises
         ------
         NormalMeshError
-            The noise is not known: the surface does not come from :func:`integrate`, or from a map on disk.
+            The noise is not known: the surface does not come from :func:`integrate`.
         """
         from normalmesh.integration.uncertainty import vertex_uncertainty
 
@@ -369,8 +381,9 @@ class Surface:
     ) -> None:
         """Write the surface as PLY, OBJ, GLB or STL, by the suffix of ``path``, or as 3D Tiles to a folder.
 
-        Vertices keep their number and order (STL has none), in the unit of the surface, as float32 (OBJ: text). Where
-        that would round them by more than a thousandth of a pixel, PLY stores float64, GLB an origin apart; STL warns.
+        Vertices keep their number and order (STL has none), in the unit of the surface, as float32 (OBJ: text); copies
+        for :attr:`walls` follow. Where float32 would round positions by more than a thousandth of a pixel, PLY stores
+        float64, GLB an origin apart; STL warns.
         The scene of a GLB file is in metres and centred, see ``scale`` and ``centred``; normalmesh reads it in the
         coordinates of the surface again.
 
@@ -529,7 +542,8 @@ class Surface:
         mesh
             A mesh of trimesh, Open3D, PyVista or meshio, vertices (N, 3) and faces (M, 3), or the path of a PLY, OBJ,
             STL or GLB file, in the frame of the camera. If the viewer would see more backs than fronts of its faces,
-            they are turned over.
+            they are turned over. Faces that the camera sees edge-on, with two corners at one place on the screen, are
+            walls, and share the vertices of other faces.
         camera
             The camera that sees the mesh. Default :class:`Orthographic`.
         shape

@@ -34,20 +34,21 @@ def check_positions(array: NDArray[Any], width: int, name: str) -> None:
         raise NormalMeshError(f"{name} must be finite numbers, at most {MAX_COORDINATE:.0e}: files hold no larger ones")
 
 
-def copied_faces(given: ArrayLike, vertex_count: int) -> Int32:
+def copied_faces(given: ArrayLike, vertex_count: int, name: str = "faces") -> Int32:
     """Copy faces as int32 (M, 3), or raise an error."""
-    array = checked_array(given, "faces", "integers", "iu")
-    check_faces(array, vertex_count)
+    array = checked_array(given, name, "integers", "iu")
+    check_faces(array, vertex_count, name)
     return np.array(array, np.int32, order="C")
 
 
-def check_faces(array: NDArray[Any], vertex_count: int) -> None:
-    """Raise an error unless an array (M, 3) holds numbers of vertices."""
-    if array.ndim != 2 or array.shape[1] != 3 or len(array) == 0:
-        raise NormalMeshError(f"faces must have the shape (M, 3), at least one, not {shape_text(array.shape)}")
-    if array.min() < 0 or array.max() >= vertex_count:
+def check_faces(array: NDArray[Any], vertex_count: int, name: str = "faces") -> None:
+    """Raise an error unless an array (M, 3) holds numbers of vertices; there may be none but faces."""
+    least = ", at least one" if name == "faces" else ""
+    if array.ndim != 2 or array.shape[1] != 3 or (least and len(array) == 0):
+        raise NormalMeshError(f"{name} must have the shape (M, 3){least}, not {shape_text(array.shape)}")
+    if len(array) and (array.min() < 0 or array.max() >= vertex_count):
         raise NormalMeshError(
-            f"faces name vertices {array.min()} to {array.max()}, but there are {vertex_count} vertices"
+            f"{name} name vertices {array.min()} to {array.max()}, but there are {vertex_count} vertices"
         )
 
 

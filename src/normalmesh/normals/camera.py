@@ -12,7 +12,8 @@ j covers [j, j+1] × [i, i+1]. The mathematics needs three things of a camera:
 
 Everything else follows from ``⟨n, r⟩ ∂_i z + ⟨n, τ_i⟩ = 0`` for a normal n of the surface and i ∈ {u, v}. Kernels take
 both as one :attr:`Camera.frame`. A lens that bends straight lines, such as a fisheye, has other tangents at each pixel:
-it needs tangents by position here and in :mod:`normalmesh.normals._camera`, the only kernels that take a frame apart.
+it needs tangents by position here and in :mod:`normalmesh.normals._camera`, and in what takes :attr:`Camera.frame` or
+:attr:`Camera.tangents`.
 """
 
 from __future__ import annotations

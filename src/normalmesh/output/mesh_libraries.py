@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_image_shape, checked_path
+from normalmesh.array_types import Bool, Float, Int32
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.mesh.screen_mesh import MAX_POSITION, ScreenMesh
 from normalmesh.mesh.surface import Surface
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 EXPECTED = "a mesh of trimesh, Open3D, PyVista or meshio, (vertices, faces), or the path of a mesh file"
 #: Vertices at the border of an image may stand out by this much, in px: the solve moves them.
 BEYOND = 0.01
+#: Places on the screen that differ by this many roundings to single precision are the same.
+ROUNDINGS = 8
 
 
 def trimesh_of(surface: Surface) -> Trimesh:
@@ -41,7 +44,7 @@ def trimesh_of(surface: Surface) -> Trimesh:
 
     mesh = Trimesh(
         surface.vertices.copy(),
-        surface.faces.copy(),
+        surface.all_faces.copy(),
         vertex_normals=surface.vertex_normals,
         visual=TextureVisuals(uv=surface.texture_coordinates),
         process=False,
@@ -55,16 +58,17 @@ def open3d_of(surface: Surface) -> TriangleMesh:
     """Return the surface as an Open3D mesh, with normals and texture coordinates, which it keeps by face."""
     open3d = _library("open3d", "Open3D", "open3d")
     vectors = open3d.utility
-    mesh = open3d.geometry.TriangleMesh(vectors.Vector3dVector(surface.vertices), vectors.Vector3iVector(surface.faces))
+    faces = surface.all_faces
+    mesh = open3d.geometry.TriangleMesh(vectors.Vector3dVector(surface.vertices), vectors.Vector3iVector(faces))
     mesh.vertex_normals = vectors.Vector3dVector(surface.vertex_normals)
-    mesh.triangle_uvs = vectors.Vector2dVector(surface.texture_coordinates[surface.faces.ravel()])
+    mesh.triangle_uvs = vectors.Vector2dVector(surface.texture_coordinates[faces.ravel()])
     return mesh
 
 
 def pyvista_of(surface: Surface) -> PolyData:
     """Return the surface as a PyVista mesh, with normals and texture coordinates."""
     pyvista = _library("pyvista", "PyVista", "view3d")
-    mesh = pyvista.PolyData.from_regular_faces(surface.vertices.copy(), surface.faces.copy())
+    mesh = pyvista.PolyData.from_regular_faces(surface.vertices.copy(), surface.all_faces.copy())
     mesh.point_data["Normals"] = surface.vertex_normals
     mesh.point_data.active_normals_name = "Normals"
     mesh.active_texture_coordinates = surface.texture_coordinates
@@ -75,7 +79,9 @@ def meshio_of(surface: Surface) -> Mesh:
     """Return the surface as a meshio mesh, with normals."""
     meshio = _library("meshio", "meshio", "meshio")
     return meshio.Mesh(
-        surface.vertices.copy(), [("triangle", surface.faces.copy())], point_data={"Normals": surface.vertex_normals}
+        surface.vertices.copy(),
+        [("triangle", surface.all_faces.copy())],
+        point_data={"Normals": surface.vertex_normals},
     )
 
 
@@ -101,7 +107,43 @@ def surface_of(
         shape = checked_image_shape((rows, columns))
     if ScreenMesh(screen, faces).areas.sum() < 0:
         faces = faces[:, ::-1]
-    return Surface(vertices, faces, screen, camera, shape, units or known or "px")
+    is_wall = _edge_on(screen, faces, camera)
+    walls = _on_faces(vertices, faces[~is_wall], faces[is_wall])
+    kept = np.ones(len(vertices), np.bool_)
+    kept[faces[is_wall]] = False
+    kept[faces[~is_wall]] = kept[walls] = True
+    number = np.cumsum(kept, dtype=np.int32) - 1
+    return Surface(
+        vertices[kept],
+        number[faces[~is_wall]],
+        screen[kept],
+        camera,
+        shape,
+        units or known or "px",
+        walls=number[walls],
+    )
+
+
+def _edge_on(screen: Float, faces: Int32, camera: Camera) -> Bool:
+    """Return which faces (M,) are walls: two of their corners are at the same place on the screen, as files keep it."""
+    close = 0.0
+    if camera.gauge == "scale":
+        close = ROUNDINGS * float(np.finfo(np.float32).eps * np.abs(screen).max())
+    corners = screen[faces]
+    edge_on: Bool = (np.abs(corners - np.roll(corners, 1, axis=1)).max(axis=2) <= close).any(axis=1)
+    return edge_on & (not edge_on.all())
+
+
+def _on_faces(vertices: Float, faces: Int32, walls: Int32) -> Int32:
+    """Return walls (W, 3) with the vertices of faces (M, 3) in place of their own copies."""
+    used, corners = np.unique(faces), np.unique(walls)
+    beside = np.concatenate([used[np.isin(vertices[used, 0], vertices[corners, 0])], np.setdiff1d(corners, used)])
+    # Vertices of faces come first.
+    _, first, same = np.unique(vertices[beside], axis=0, return_index=True, return_inverse=True)
+    original = np.arange(len(vertices), dtype=np.int32)
+    alone = np.isin(beside, used, invert=True)
+    original[beside[alone]] = beside[first[same.ravel()[alone]]]
+    return original[walls]
 
 
 def _mesh_arrays(mesh: Any) -> tuple[NDArray[Any], NDArray[Any], str | None]:

@@ -14,6 +14,7 @@ from normalmesh.files.atomic import check_target, check_targets, write_atomicall
 from normalmesh.files.clashes import InputFiles, reject_clashes
 from normalmesh.files.encoding import DEPTH_SUFFIXES, TIFF_SUFFIXES, checked_suffix
 from normalmesh.files.height_png import depth_companions, depth_files, range_of_camera
+from normalmesh.mesh.walls import with_walls
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.output.depth_tiff import GeoReference, write_depth_tiff
 from normalmesh.output.mesh_formats import TILES_3D, SaveOptions, formats_with, written_format
@@ -59,7 +60,7 @@ def write_surface(
         write_tileset(surface, path.parent, image)
     else:
         options = SaveOptions(normals, scale, centred)
-        write_atomically(mesh_format.encode_surface(surface, path, image, options))
+        write_atomically(mesh_format.encode_surface(with_walls(surface), path, image, options))
 
 
 def surface_path(given: str | PathLike[str]) -> Path:

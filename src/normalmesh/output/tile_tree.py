@@ -56,10 +56,10 @@ class TileTree:
     ----------
     root
         The tile that holds all faces.
-    order : (M,) int32
-        The faces, tile by tile: those of any tile, at any depth, are next to each other.
+    order : (M + W,) int32
+        The faces and walls, tile by tile: those of any tile, at any depth, are next to each other.
     first, last : (N,) int32
-        First and last place in ``order`` of the faces of each vertex.
+        First and last place in ``order`` of the faces and walls of each vertex.
     """
 
     root: Tile
@@ -71,6 +71,12 @@ class TileTree:
     def of_surface(cls, surface: Surface, max_faces: int = MAX_FACES) -> TileTree:
         """Divide the screen until no tile has more than ``max_faces`` faces, each where its centre is."""
         codes = _square_codes(surface)
+        if len(surface.walls):
+            # A wall is where one of the faces beside it is.
+            face = np.zeros(len(surface.vertices), np.int64)
+            face[surface.faces] = np.arange(len(surface.faces))[:, None]
+            codes = np.concatenate([codes, codes[face[surface.walls[:, 0]]]])
+        all_faces = surface.all_faces
         order = np.argsort(codes, kind="stable").astype(np.int32)
         codes = codes[order]
         root = _divided(codes, Tile(0, 0, 0, 0, len(codes)), max_faces)
@@ -78,7 +84,7 @@ class TileTree:
         last = np.full(len(surface.vertices), -1, np.int32)
         place = np.arange(len(order), dtype=np.int32)
         for corner in range(3):
-            vertices = surface.faces[order, corner]
+            vertices = all_faces[order, corner]
             # Of the values assigned to one element, NumPy keeps the last.
             ends = np.full_like(last, -1)
             ends[vertices] = place
@@ -88,9 +94,10 @@ class TileTree:
             np.minimum(first, starts, out=first)
         return cls(root, order, first, last)
 
-    def faces(self, tile: Tile, surface: Surface) -> Int32:
-        """Return the faces (M, 3) of the surface in a tile."""
-        return surface.faces[self.order[tile.start : tile.end]]
+    def faces(self, tile: Tile, surface: Surface) -> tuple[Int32, Int32]:
+        """Return the faces (M, 3) and the walls (W, 3) of the surface in a tile."""
+        here, count = self.order[tile.start : tile.end], len(surface.faces)
+        return surface.faces[here[here < count]], surface.walls[here[here >= count] - count]
 
     def shared(self, tile: Tile, vertices: Int32) -> Bool:
         """Return which of the vertices (n,) also have faces outside a tile: its border to other tiles."""

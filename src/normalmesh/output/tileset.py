@@ -4,7 +4,7 @@ A tile without children holds faces of the surface as they are; any other one ho
 children. All vertices on the border between two tiles of the same depth are kept in both, and so in all tiles above
 them that have this border: the border is the same, number by number, in tiles of all levels, and there are no cracks
 between them. It costs few vertices: of a surface with N vertices, the border of a tile at depth d has at most about
-6·√N / 2^d, and the root has none.
+6·√N / 2^d, and the root has none. Vertices of walls stay in all tiles, so that cuts are closed at all levels.
 
 3D Tiles have z up: x, y and z are those of the surface, so that relief lies in the horizontal plane, as on a map with
 its north at the top. The glTF of a tile has y up, as always, and viewers turn it.
@@ -27,6 +27,7 @@ from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import check_target, folder_written_aside, write_new
 from normalmesh.files.clashes import reject_inputs
 from normalmesh.mesh.surface import vertex_normals
+from normalmesh.mesh.walls import parted, with_walls
 from normalmesh.output.glb import GENERATOR, GlbFile, matt_material, surface_extras
 from normalmesh.output.tile_texture import TileTexture
 from normalmesh.output.tile_tree import MAX_FACES, Tile, TileTree
@@ -95,13 +96,22 @@ def write_tileset(surface: Surface, folder: Path, image: Image | None = None, ma
     with folder_written_aside(folder) as new:
         (new / CONTENTS).mkdir()
         texture = None if image is None else TileTexture(image, surface)
-        writer = _Writer(surface, tree, new, texture, _grid(surface), surface.vertex_normals)
+        writer = _Writer(surface, tree, new, texture, _grid(surface), *_normals(surface))
         root = writer.write_all()
         # If nothing is shown, all of the surface is missing.
         whole = 2 * math.hypot(*(root["boundingVolume"]["box"][k] for k in (3, 7, 11)))
         asset = {"version": "1.1", "generator": GENERATOR, "extras": surface_extras(surface)}
         description = {"asset": asset, "geometricError": whole, "root": {"refine": "REPLACE", **root}}
         write_new(new / TILESET, json.dumps(description, separators=(",", ":")).encode())
+
+
+def _normals(surface: Surface) -> tuple[Float, Float]:
+    """Return normals (N, 3) of vertices as corners of faces, and as corners of walls, where they are any."""
+    shown, count = with_walls(surface), len(surface.vertices)
+    normals = shown.vertex_normals
+    of_walls = normals[:count].copy()
+    of_walls[np.unique(surface.walls)] = normals[count:]
+    return normals[:count], of_walls
 
 
 def _grid(surface: Surface) -> float:
@@ -130,6 +140,7 @@ class _Writer:
     texture: TileTexture | None
     grid: float
     normals: Float
+    wall_normals: Float
 
     def write_all(self) -> dict[str, Any]:
         """Write all tiles, and return the description of the root."""
@@ -155,12 +166,12 @@ class _Writer:
     def _write(self, tile: Tile, children: list[_Level]) -> _Level:
         """Write a tile once its children are written."""
         part = self._thinned(tile, children) if children else None
-        faces = self.tree.faces(tile, self.surface) if part is None else part.faces
-        content, error = self._content(tile, faces)
+        faces, walls = self.tree.faces(tile, self.surface) if part is None else (part.faces, part.walls)
+        content, error = self._content(tile, faces, walls)
         name = f"{CONTENTS}/{tile.name}.glb"
         write_new(self.folder / name, content)
         if part is None:
-            positions = self._rounded(self.surface.vertices[np.unique(faces)])
+            positions = self._rounded(self.surface.vertices[np.unique(np.concatenate([faces, walls]))])
             low, high, error = positions.min(axis=0), positions.max(axis=0), 0.0
         else:
             low = np.min([level.low for level in children], axis=0)
@@ -179,7 +190,7 @@ class _Writer:
         """Return what thinning leaves of the children of a tile."""
         surface, tree = self.surface, self.tree
         parts = [
-            level.part or Part.of_faces(surface, tree.faces(child, surface), partial(tree.shared, child))
+            level.part or Part.of_faces(surface, *tree.faces(child, surface), partial(tree.shared, child))
             for child, level in zip(tile.children, children, strict=True)
         ]
         return Part.joined(parts).thinned(surface, partial(tree.shared, tile))
@@ -188,17 +199,18 @@ class _Writer:
         rounded: Float = np.round(vertices / self.grid) * self.grid
         return rounded
 
-    def _content(self, tile: Tile, faces: Int32) -> tuple[bytes, float]:
+    def _content(self, tile: Tile, faces: Int32, walls: Int32) -> tuple[bytes, float]:
         """Return the GLB file of a tile, and the size of its texels."""
         surface = self.surface
-        vertices, local = np.unique(faces, return_inverse=True)
-        local = local.reshape(-1, 3).astype(np.int32)
+        own, corners = np.unique(faces, return_inverse=True)
+        local, vertices = parted(corners.reshape(-1, 3).astype(np.int32), walls, own)
         positions = self._rounded(surface.vertices[vertices])
         origin = self._rounded(positions.min(axis=0) / 2 + positions.max(axis=0) / 2)
         normals = vertex_normals(surface.vertices[vertices], local, local)
-        # Tiles of all levels are lit alike along their border.
-        same = self.tree.shared(tile, vertices) | ~normals.any(axis=1)
-        normals[same] = self.normals[vertices[same]]
+        # Tiles of all levels are lit alike along their border, and walls everywhere.
+        same = np.flatnonzero(self.tree.shared(tile, own) | ~normals[: len(own)].any(axis=1))
+        normals[same] = self.normals[own[same]]
+        normals[len(own) :] = self.wall_normals[vertices[len(own) :]]
         file, error = GlbFile(), 0.0
         coordinates = surface.screen[vertices] / surface.shape[::-1]
         texture = None

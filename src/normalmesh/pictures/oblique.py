@@ -6,6 +6,7 @@ import numpy as np
 
 from normalmesh.array_types import Bool, Float, Float32, UInt8
 from normalmesh.mesh.surface import Surface
+from normalmesh.mesh.walls import with_walls
 from normalmesh.pictures._oblique import draw_faces
 from normalmesh.pictures.panels import reduced
 
@@ -42,6 +43,7 @@ def oblique(
     -------
     (H, W, 3) uint8
     """
+    surface = with_walls(surface)
     columns, rows = 2 * size[0], 2 * size[1]
     axes = _axes(azimuth, elevation)
     points = _fitted(surface.vertices @ axes.T, columns, rows)

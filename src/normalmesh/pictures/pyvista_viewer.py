@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from normalmesh.mesh.walls import with_walls
 from normalmesh.output.mesh_libraries import pyvista_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def pyvista_view(surface: Surface, **options: Any) -> Plotter:
     NormalMeshError
         If PyVista is not installed: ``pip install normalmesh[view3d]``.
     """
-    mesh = pyvista_of(surface)
+    mesh = pyvista_of(with_walls(surface))
     import pyvista
 
     plotter = pyvista.Plotter(**options)

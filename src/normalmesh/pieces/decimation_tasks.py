@@ -131,27 +131,22 @@ def begin_tile(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: D
         return {"counts": np.zeros(len(rungs), np.int64), "undisturbed": np.array(0)}
     done = _run(decimator, plan, [Goal(max_cost=limit) for limit in plan.limits[:-1]], last=False)
     inside = _undisturbed(grid, key)
-    undisturbed = np.count_nonzero(_inside(decimator.pixels.normal_map.mask, inside))
-    counts = _counts(decimator, rungs, inside)
+    mask = _inside(decimator.pixels.normal_map.mask, inside)
+    counts = np.zeros(len(rungs), np.int64)
+    if mask.any():
+        count = counting_collapser(decimator.mesh, decimator.pixels, decimator.records, plan.options.in_plane)
+        counts[:] = [count(rung, inside) for rung in rungs]
     places = None if decimator.segments is None else decimator.segments.places
     state = packed((decimator.mesh, places))
-    return {"counts": counts, "undisturbed": np.array(undisturbed), "done": done, **state}
+    return {"counts": counts, "undisturbed": np.array(np.count_nonzero(mask)), "done": done, **state}
 
 
 def finish_tile(
-    clean: WindowedMap,
-    grid: TileGrid,
-    key: tuple[int, int],
-    plan: DecimationPlan,
-    state: Mapping[str, Any],
-    rungs: Float,
+    clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan, state: Mapping[str, Any]
 ) -> Arrays:
-    """Run the last round on a tile; return its mesh, in which the vertices of collars wait.
-
-    ``counts`` are the vertices that would be left, far from seams, if edges collapsed again up to the limits ``rungs``.
-    """
+    """Run the last round on a tile; return its mesh, in which the vertices of collars wait."""
     if "pickled" not in state:
-        return {**_no_mesh(), "counts": np.zeros(len(rungs), np.int64)}
+        return _no_mesh()
     tile = grid.tile(key)
     mesh, places = unpacked(state)
     segments = None if places is None else Segments(places, np.ones(len(places)))
@@ -159,19 +154,9 @@ def finish_tile(
     decimator.is_smooth = True
     decimator.renew_records()
     done = _run(decimator, plan, [Goal(max_cost=plan.limits[-1])], last=True)
-    counts = _counts(decimator, rungs, _undisturbed(grid, key))
     result = _result(decimator, tile, clean.shape[1], clean.mask_window(tile.rows, tile.columns))
-    result["waiting"] = grid.near_seams(result["vertices"])
-    return result | {"counts": counts, "done": added_up([state["done"], done])}
-
-
-def _counts(decimator: Decimator, rungs: Float, inside: Inside) -> Int:
-    """Return the vertices (K,) that would be left in a part of a tile for each of rising limits of cost."""
-    counts = np.zeros(len(rungs), np.int64)
-    if len(rungs) and _inside(decimator.pixels.normal_map.mask, inside).any():
-        count = counting_collapser(decimator.mesh, decimator.pixels, decimator.records, decimator.options.in_plane)
-        counts[:] = [count(rung, inside) for rung in rungs]
-    return counts
+    result["waiting"] = grid.in_collar(result["vertices"])
+    return result | {"done": added_up([state["done"], done])}
 
 
 def decimate_piece(clean: WindowedMap, piece: Piece, plan: DecimationPlan, flipped: Int, removed: int = 0) -> Arrays:
@@ -196,7 +181,9 @@ def decimate_piece(clean: WindowedMap, piece: Piece, plan: DecimationPlan, flipp
     closed.flags[on_line & piece.free] |= LOCKED | LINE
     segments = Segments(closed.vertices[piece.seams], np.ones(len(piece.seams))) if len(piece.seams) else None
     decimator = Decimator(closed, Pixels(normal_map, plan.regularisation), plan.options, segments)
-    decimator.renew_records()
+    # As in memory: only the order of costs matters for a target, but a threshold is for costs from the pixel grid on.
+    if not plan.even:
+        decimator.renew_records()
     goals = (
         [Goal(target=max(len(closed.vertices) - removed, 1))] if removed else [Goal(max_cost=c) for c in plan.limits]
     )
@@ -318,12 +305,11 @@ def _tile_decimator(
         coverage[fixed] |= FIXED
     closed = ClosedMesh.from_screen(mesh, tile.shape, coverage=coverage)
     plan.kept_in(tile, normal_map).flag(closed)
-    collar = grid.near_seams(mesh.vertices + tile.corner) & waits
+    collar = grid.in_collar(mesh.vertices + tile.corner) & waits
     closed.flags[collar] = closed.flags[collar] & ~np.uint8(LINE) | LOCKED
     lines = plan.lines_in(tile)
     segments = Segments.of(lines) if lines else None
     decimator = Decimator(closed, Pixels(normal_map, plan.regularisation), plan.options, segments)
-    # As in memory: only the order of costs matters for a target, but a threshold is for costs from the pixel grid on.
     if not plan.even and mesh.faces.shape[0] < 2 * normal_map.foreground:
         decimator.renew_records()
     return decimator

@@ -13,7 +13,7 @@ from normalmesh.engine.array_file import Arrays
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.facets.plane_surface import PlaneSurface
-from normalmesh.integration._tidying import MIN_BAD
+from normalmesh.integration._tidying import BAD_ANGLE, EARLY_BAD_ANGLE, MIN_BAD
 from normalmesh.integration.mesh_deviation import face_variances
 from normalmesh.integration.mesh_solver import HOLD, SAMPLES
 from normalmesh.integration.solved_mesh import MeshPiece, edges_to_detach
@@ -91,7 +91,7 @@ def refine_piece(clean: WindowedMap, piece: Piece, noise: Float, turns: range, t
     changes = np.array([part.refine(turn) for turn in turns], np.int64).reshape(len(turns), 2, len(noise))
     origin, flipped = np.arange(part.vertices), np.empty(0, np.int64)
     if tidied.any():
-        origin = part.tidy(tidied).kept
+        origin = part.tidy(tidied, EARLY_BAD_ANGLE if turns else BAD_ANGLE).kept
         changed = covered_pixels(mesh, area.shape) != covered_pixels(part.mesh.to_screen(), area.shape)
         row, column = np.nonzero(changed)
         flipped = (row + area.top).astype(np.int64) * clean.shape[1] + column + area.left
@@ -129,7 +129,10 @@ def detached_edges(clean: WindowedMap, part: TileMesh, unknown: Float, placement
     normal_map, mesh = filled_window(clean, area), part.screen(area)
     # The vertices at the sides of the part lack faces: their edges belong to other tiles.
     cut = CutMesh.at_corners(mesh)
-    bad = judged(ClosedMesh.from_screen(cut.mesh, area.shape), unknown[cut.origin], normal_map).bad > MIN_BAD
+    bad = (
+        judged(ClosedMesh.from_screen(cut.mesh, area.shape), unknown[cut.origin], normal_map, EARLY_BAD_ANGLE).bad
+        > MIN_BAD
+    )
     system = FacetSystem.of(FaceMeans.of(mesh, normal_map, SAMPLES))
     apart = edges_to_detach(system, bad, placement, area.shape, part.on_boundary)
     own = part.tile[system.pairs].max(axis=1) == part.tile[0]

@@ -346,7 +346,7 @@ def _zones(mesh: WholeMesh, grid: TileGrid, stage: str) -> Int32:
     waiting = np.flatnonzero(mesh.waiting)
     points = mesh.vertices[waiting]
     if stage == "tiles":
-        zone[waiting] = np.where(grid.near_seams(points), -1, grid.tile_of(points))
+        zone[waiting] = np.where(grid.in_collar(points), -1, grid.tile_of(points))
     elif stage == "strips":
         zone[waiting] = grid.strip_of(points)
     else:

@@ -78,7 +78,7 @@ class TileFaces:
         Faces by tile, ascending.
     starts : (T + 1,) int64
         Where the faces of each tile begin in ``order``.
-    near_seams : (K,) int64
+    in_collar : (K,) int64
         Faces within some rings of faces of another tile.
     owner : (N',) int32
         Lowest tile of the faces at each vertex, T for those of copies only.
@@ -92,7 +92,7 @@ class TileFaces:
     labels: Int32
     order: Int
     starts: Int
-    near_seams: Int
+    in_collar: Int
     owner: Int32
     on_boundary: Bool
 
@@ -158,10 +158,10 @@ class TileFaces:
         """Return the faces of a tile, then those in the rings around them, in :attr:`mesh`."""
         own = self.own(tile)
         marked = np.zeros(len(self.mesh.vertices), np.bool_)
-        near = self.mesh.faces[self.near_seams]
-        is_own = self.labels[self.near_seams] == tile
+        near = self.mesh.faces[self.in_collar]
+        is_own = self.labels[self.in_collar] == tile
         marked[near[is_own]] = True
         for _ in range(RINGS):
             chosen = marked[near].any(axis=1)
             marked[near[chosen]] = True
-        return np.concatenate([own, self.near_seams[chosen & ~is_own]])
+        return np.concatenate([own, self.in_collar[chosen & ~is_own]])

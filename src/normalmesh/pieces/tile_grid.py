@@ -64,10 +64,10 @@ class TileGrid:
         back = self.side // 2
         return replace(self, area=replace(self.area, top=self.area.top - back, left=self.area.left - back))
 
-    def near_seams(self, points: Float, distance: float = COLLAR) -> Bool:
-        """Return which of the points (K, 2), as u, v, lie nearer to a seam than a distance; by default in a collar."""
+    def in_collar(self, points: Float) -> Bool:
+        """Return which of the points (K, 2), as u, v, lie at a seam."""
         (_, along), (_, across) = self._seams(points)
-        return np.minimum(along, across) < distance
+        return np.minimum(along, across) < COLLAR
 
     def tile_of(self, points: Float) -> Int32:
         """Return the number (K,) of the tile of each point (K, 2)."""

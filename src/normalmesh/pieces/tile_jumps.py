@@ -18,7 +18,7 @@ from normalmesh.pieces.mask_components import groups_of
 from normalmesh.pieces.tile_pixels import TilePixels
 
 
-def tiled_jumps(clean: CleanMap, discontinuities: bool | str, run: Run, side: int) -> Jumps:
+def tiled_jumps(clean: CleanMap, discontinuities: bool | str, run: Run, side: int, min_certainty: float = 0.0) -> Jumps:
     """Find the jumps of a map in tiles of a side, a multiple of 128 px; none for ``discontinuities=False``.
 
     Components that fit into a tile are looked at in memory, larger ones by tiles of their own rectangle.
@@ -29,12 +29,12 @@ def tiled_jumps(clean: CleanMap, discontinuities: bool | str, run: Run, side: in
     heights, widths = (components.rectangles[:, 2:] - components.rectangles[:, :2]).T
     chosen, large = components.areas >= MIN_COMPONENT, heights * widths > side * side
     groups = groups_of(components, np.flatnonzero(chosen & ~large), side)
-    arguments = {key: (clean, *group, always) for key, group in groups.items()}
+    arguments = {key: (clean, *group, always, min_certainty) for key, group in groups.items()}
     found: dict[int, Jumps] = {}
     for result in run("jumps", jumps_in_window, arguments).values():
         found |= unpacked(result)
     for number in np.flatnonzero(chosen & large).tolist():
-        found[number] = _jumps_of_large(clean, number, always, run, side)
+        found[number] = _jumps_of_large(clean, number, always, min_certainty, run, side)
     return Jumps.joined(found[number] for number in sorted(found))
 
 
@@ -44,7 +44,7 @@ def tiled_jumps_along(lines: ArrayLike | Sequence[ArrayLike], clean: CleanMap, r
     return jumps_along(lines, TilePixels(clean, rectangle, area, run, "jumps", side))
 
 
-def _jumps_of_large(clean: CleanMap, number: int, always: bool, run: Run, side: int) -> Jumps:
+def _jumps_of_large(clean: CleanMap, number: int, always: bool, min_certainty: float, run: Run, side: int) -> Jumps:
     """Find the jumps of a component that does not fit into a tile."""
     components = clean.components
     rectangle = components.rectangle_of(number)
@@ -54,11 +54,12 @@ def _jumps_of_large(clean: CleanMap, number: int, always: bool, run: Run, side: 
     area = int(components.areas[number])
     window = rectangle.moved(-origin[0], -origin[1])
     pixels = TilePixels(clean.only(number, origin), window, area, run, f"jumps_{number}", side)
-    return jumps_of_pixels(pixels, always).shifted(origin[1], origin[0])
+    return jumps_of_pixels(pixels, always, min_certainty).shifted(origin[1], origin[0])
 
 
-def jumps_in_window(clean: CleanMap, window: Window, numbers: list[int], always: bool) -> Arrays:
+def jumps_in_window(clean: CleanMap, window: Window, numbers: list[int], always: bool, min_certainty: float) -> Arrays:
     """Find the jumps of some components of a window, packed by their numbers."""
     pixels = clean.window(window.rows, window.columns)
     maps = [] if pixels is None else clean.components.maps(window, pixels, numbers)
-    return packed({each.number: jumps_of_component(each, always).shifted(window.left, window.top) for each in maps})
+    found = {each.number: jumps_of_component(each, always, min_certainty) for each in maps}
+    return packed({number: jumps.shifted(window.left, window.top) for number, jumps in found.items()})

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.array_types import Bool, Int
+from normalmesh.array_types import Bool, Float32, Int, Int32
 from normalmesh.decimation._hierarchy import BINS
 from normalmesh.decimation.hierarchy import BLOCK, MIXED_LEVEL, PERIOD, Hierarchy, Region, level_of
 from normalmesh.decimation.near_cells import NearCells
@@ -22,7 +22,7 @@ from normalmesh.engine.runner import Run
 from normalmesh.facets._face_means import CENTRE_U, CENTRE_V, COLUMNS
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.jumps._snapping import Cells
-from normalmesh.jumps.jump_pixels import SAMPLES, Sides, marked_sides, pixels_along
+from normalmesh.jumps.jump_pixels import SAMPLES, Sides, marked_sides, normals_of_pixels, pixels_along
 from normalmesh.jumps.snapping import cells_near
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Camera
@@ -177,6 +177,23 @@ class TilePixels:
         order = np.lexsort((ends[:, 0, 0], ends[:, 0, 1], upright))
         return Sides(ends[order], contrast[order], inner[order])
 
+    def normals_at(self, pixels: Int32) -> Float32:
+        """Return the normals (K, 3) of pixels (K, 2), given by row and column; zero in the background."""
+        inside = ((pixels >= 0) & (pixels < self.shape)).all(axis=1)
+        place = np.where(inside, pixels // self.side @ [self.shape[1] // self.side + 1, 1], -1)
+        groups = {f"{number}": np.flatnonzero(place == number) for number in np.unique(place[inside]).tolist()}
+        arguments = {key: (self.clean, pixels[own]) for key, own in groups.items()}
+        found = self.run(f"{self.stage}_normals_{_digest(pixels)}", normals_in_tile, arguments)
+        normals = np.zeros((len(pixels), 3), np.float32)
+        for key, own in groups.items():
+            normals[own] = found[key]["normals"]
+        return normals
+
+    @property
+    def filled(self) -> float:
+        """Share of the rectangle that is foreground."""
+        return self.foreground / self.rectangle.pixels
+
     def _joined(self, results: Mapping[str, Mapping[str, NDArray[Any]]]) -> FaceMeans:
         """Return the mesh of all tiles, with its mean normals."""
         parts = [results[key] for key in self._tiles]
@@ -279,6 +296,15 @@ def cell_pixels(clean: CleanMap, cells: Int) -> Arrays:
                 there, own = window.place_in(around), tuple(slice(0, length) for length in window.shape)
                 normals[k][own], mask[k][own] = pixels.normals[there], pixels.mask[there]
     return {"normals": normals, "mask": mask}
+
+
+def normals_in_tile(clean: CleanMap, pixels: Int32) -> Arrays:
+    """Return the ``normals`` (K, 3) of pixels (K, 2), given by row and column; zero in the background."""
+    (top, left), (bottom, right) = pixels.min(axis=0).tolist(), pixels.max(axis=0).tolist()
+    found = clean.window(slice(top, bottom + 1), slice(left, right + 1))
+    if found is None:
+        return {"normals": np.zeros((len(pixels), 3), np.float32)}
+    return {"normals": normals_of_pixels(pixels - np.array([top, left], np.int32), found)}
 
 
 def part_sides(clean: CleanMap, tile: Window, around: Window, marked: Bool) -> Arrays:

@@ -30,7 +30,6 @@ from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.pieces.decimation_tasks import (
     FAIR,
-    UNDISTURBED,
     DecimationPlan,
     added_up,
     begin_tile,
@@ -41,17 +40,13 @@ from normalmesh.pieces.decimation_tasks import (
     tile_histogram,
 )
 from normalmesh.pieces.map_windows import Window, WindowedMap
-from normalmesh.pieces.tile_grid import COLLAR, TileGrid
+from normalmesh.pieces.tile_grid import TileGrid
 from normalmesh.pieces.whole_mesh import Piece, WholeMesh, shares
 
 #: Number of sample tiles, and their side (px), that determine the limits of the first rounds.
 SAMPLES, SAMPLE_SIDE = 16, 4 * PERIOD
 #: Limits of the last round that tiles try, as multiples of the one that the samples lead to.
 RUNGS = 1.1 ** np.arange(-6, 7)
-#: Limits for another collapse near the seams after a threshold, as multiples of it; the one is taken that would remove
-#: this share of the vertices elsewhere. Too many are left near seams: collapses there begin anew several times, and new
-#: quadrics count each pixel for three vertices. So edges there may cost as much as the cheapest of those elsewhere.
-SEAM_RUNGS, SEAM_SHARE = 2.0 ** np.arange(6), 0.03
 #: Share of the vertices asked for up to which there may be more, or fewer: to mend that, tiles are read once more.
 TOLERATED = 0.005
 #: Share of the surplus that a trim may leave if another one is to follow.
@@ -88,14 +83,11 @@ def decimate_in_pieces(
     else:
         plan = replace(plan, limits=(rule.max_cost,) * options.rounds)
         rungs = np.empty(0)
-    seam_rungs = np.empty(0) if target_given else rule.max_cost * SEAM_RUNGS
     filled = [key for key in keys if areas[key]]
     begun = run("begin", begin_tile, {key: (clean, grid, key, plan, rungs) for key in filled}, work=0.25)
     if target_given:
         plan = _with_last_limit(plan, rungs, list(begun.values()), foreground, target)
-    done = run(
-        "finish", finish_tile, {key: (clean, grid, key, plan, begun[key], seam_rungs) for key in filled}, work=0.08
-    )
+    done = run("finish", finish_tile, {key: (clean, grid, key, plan, begun[key]) for key in filled}, work=0.08)
     mesh = _joined([done[key] for key in filled], ends)
     for stage, zone in (("strips", grid.strip_of), ("crossings", grid.crossing_of), ("crossings-2", grid.crossing_of)):
         _decimate_zones(
@@ -104,8 +96,6 @@ def decimate_in_pieces(
     mesh.dropped_lines = np.array(len(lines) - len(plan.lines))
     if target_given:
         _trim(mesh, clean, grid, plan, run, wanted)
-    else:
-        _thin_seams(mesh, clean, grid, plan, run, np.sum([done[key]["counts"] for key in filled], axis=0))
     if repeats is not None:
         _match_sides(mesh, repeats, clean)
     return mesh
@@ -260,22 +250,6 @@ def _put_back(mesh: WholeMesh, pieces: Mapping[int, Piece], found: Mapping[int, 
     """Put decimated pieces back into the mesh, and count what was done to them."""
     mesh.replace([(pieces[name], result) for name, result in found.items()])
     mesh.done = added_up([mesh.done, *(result["done"] for result in found.values())])
-
-
-def _thin_seams(
-    mesh: WholeMesh, clean: WindowedMap, grid: TileGrid, plan: DecimationPlan, run: Run, counts: Int
-) -> None:
-    """Collapse edges near seams up to the cost at which few of those elsewhere would; ``counts`` (K,) say which."""
-    if not counts[0]:
-        return
-    limit = interpolated_limit(plan.limits[-1] * SEAM_RUNGS, counts, (1 - SEAM_SHARE) * counts[0])
-    zone = grid.shifted().tile_of(mesh.vertices)
-    zone[~grid.near_seams(mesh.vertices, COLLAR + UNDISTURBED)] = -1
-    zone[boundary_vertices(mesh.screen())] = -1
-    zone[mesh.seams] = -1
-    pieces, plan = dict(mesh.pieces(zone)), replace(plan, limits=(limit,))
-    arguments = {name: (clean, piece, plan, mesh.flipped) for name, piece in pieces.items()}
-    _put_back(mesh, pieces, run("seams", decimate_piece, arguments))
 
 
 def _trim(mesh: WholeMesh, clean: WindowedMap, grid: TileGrid, plan: DecimationPlan, run: Run, wanted: int) -> None:

@@ -109,7 +109,7 @@ class InMemory:
             return jumps_along(given, PixelsInMemory(self.clean))
         began = time.perf_counter()
         self.hierarchy = Hierarchy.of(self.clean)
-        found = jumps_of(self.clean, self.integration.discontinuities, self.hierarchy)
+        found = jumps_of(self.clean, self.integration.discontinuities, self.integration.min_certainty, self.hierarchy)
         logger.info("%s found: %.2f s", found, time.perf_counter() - began)
         return found
 

@@ -132,7 +132,7 @@ class InTiles:
         run = self.runner.under("search-").run
         if given is not None:
             return tiled_jumps_along(given, self.clean, run, self.side)
-        return tiled_jumps(self.clean, self.integration.discontinuities, run, self.side)
+        return tiled_jumps(self.clean, self.integration.discontinuities, run, self.side, self.integration.min_certainty)
 
     def decimate(self, rules: Sequence[StoppingRule]) -> Iterator[Decimated]:
         """Yield the mesh of each rule, cut along the jumps; each begins with the pixels."""

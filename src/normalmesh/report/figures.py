@@ -92,6 +92,8 @@ class Figures:
         if surface.discontinuities is not None:
             headline.append(("Jumps", count(len(surface.discontinuities.lines))))
             details.append(("Jumps", str(surface.discontinuities)))
+        if len(surface.walls):
+            details.append(("Walls", f"{count(len(surface.walls))} faces"))
         if surface.coverage is not None:
             details.append(("Coverage", str(surface.coverage)))
         details += _about_surface(surface)
@@ -176,6 +178,8 @@ def _about_looks(looks: Looks) -> ExplainedRows:
         ("Teeth", teeth, "mean angle by which cuts turn at a vertex, without tips; above 25° teeth are visible"),
         ("Bad area", f"{looks.bad_area:.2f} %", "area of faces more than 45° off their pixels, or without any"),
         ("Area off its pixels", off, "area of faces whose normals differ from the mean of their pixels"),
+        ("Ghosts", f"{looks.ghosts:.2f} %", "area of faces more than 30° off where the map is smooth, away from cuts"),
+        ("Gaps", f"{looks.gaps:.2f} %", "area between the sides of cuts, seen from 30° beside the view"),
         ("Needles", count(looks.needles), "faces more than 100 times as long as high"),
         ("Largest aspect", f"{looks.largest_aspect:.0f}", "longest edge of a face over its height above it"),
         ("Inverted faces", count(looks.inverted), "faces seen from behind"),

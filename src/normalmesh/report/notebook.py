@@ -56,7 +56,7 @@ def surface_html(surface: Surface) -> str:
     surface.check_arrays()
     page, shown = embedded_page(surface)
     caption = repr(surface)
-    if shown < len(surface.faces):
+    if shown < len(surface.all_faces):
         caption += f"; shown with {count(shown)} faces"
     return (
         f'<iframe srcdoc="{escape(page.decode())}" sandbox="allow-scripts" title="Surface in 3D" '

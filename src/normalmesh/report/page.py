@@ -22,6 +22,7 @@ from normalmesh.files.atomic import check_targets, write_atomically
 from normalmesh.integration.uncertainty import UncertaintySummary
 from normalmesh.mesh.relief import measured_surface
 from normalmesh.mesh.surface import Surface
+from normalmesh.mesh.walls import parted
 from normalmesh.normals.diagnosis import diagnose
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.report.embedded_pictures import normals_address, photo_address
@@ -116,13 +117,7 @@ def surface_page(
     if uncertainty is not None and uncertainty.high > 0:
         shadings["uncertainty"] = uncertainty_shading(uncertainty)
     shadings["density"] = density(surface.screen, surface.faces, "px")
-    geometry = Geometry(
-        surface.vertices,
-        surface.faces,
-        {name: shading.values for name, shading in shadings.items()},
-        None if texture is None else surface.texture_coordinates,
-        cut_edges(surface),
-    )
+    geometry = _geometry(surface, shadings, texture is not None)
     figures = Figures.of_surface(surface, normal_map, errors, diagnosis, warnings, uncertainty)
     pictures = {
         "map": None if normal_map is None else normals_address(normal_map),
@@ -150,11 +145,18 @@ def mesh_page(
     return _page(geometry, shadings, Figures.of_mesh(model.vertices, model.faces, warnings), {}, source, {})
 
 
+def _geometry(surface: Surface, shadings: Mapping[str, Shading], has_photo: bool) -> Geometry:
+    """Return what the viewer shows of a surface: its faces, and its walls with vertices of their own."""
+    faces, shown = parted(surface.faces, surface.walls, np.arange(len(surface.vertices)))
+    values = {name: shading.values[shown] for name, shading in shadings.items()}
+    coordinates = surface.texture_coordinates[shown] if has_photo else None
+    return Geometry(surface.vertices[shown], faces, values, coordinates, cut_edges(surface))
+
+
 def embedded_page(surface: Surface) -> tuple[bytes, int]:
     """Return a page for a frame of a notebook, with a viewer and some figures, and the number of faces it shows."""
     shadings = {"density": density(surface.screen, surface.faces, "px")}
-    values = {"density": shadings["density"].values}
-    geometry = Geometry(surface.vertices, surface.faces, values, None, cut_edges(surface)).thinned(MAX_EMBEDDED_FACES)
+    geometry = _geometry(surface, shadings, has_photo=False).thinned(MAX_EMBEDDED_FACES)
     figures = Figures.of_surface(surface, None, None, None, ())
     rows = [*figures.headline, *(row for row in figures.details if row[0] == "Extent")]
     page = _page(geometry, shadings, replace(figures, headline=rows, warnings=()), {}, None, {}, "embedded")
