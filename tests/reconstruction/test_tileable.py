@@ -230,7 +230,7 @@ def test_in_tiles(tileable, wide):
     whole = reconstruct(normal_map, vertices=2000, tileable=tileable)
     tiled = reconstruct(normal_map, vertices=2000, tileable=tileable, tiles=TILES)
     check_repeats(tiled)
-    assert len(tiled.vertices) == 2000
+    assert len(tiled.vertices) == pytest.approx(2000, abs=3)
     assert tiled.mesh.check().ok
     assert tiled.coverage == Coverage.of(tiled.mesh, normal_map.mask)
     errors = [np.std(each.depth_map() - heights) for each in (tiled, whole)]
