@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from meshes import assert_consistent, bumpy_map, coarse_mesh, disc
-from naive_metrics import angle
-from normalmesh import NormalMap, pixel_faces, reconstruct
+from normalmesh import pixel_faces
 from normalmesh.decimation._move import MIN_STEP, best_steps
 from normalmesh.decimation.move import move
 from normalmesh.decimation.quadrics import vertex_quadrics
@@ -72,23 +71,3 @@ def test_moves_lower_the_sum_of_the_quadrics():
         move(mesh, pixels, records, 0.5)
         records.renew(mesh, pixels)
     assert costs[0] > costs[1] > costs[2]
-
-
-@pytest.mark.parametrize("share", [0.02, 0.08, 0.2])
-def test_the_rim_is_smooth_in_space_at_every_density(share):
-    """The rim of a cap that is up to 80° steep turns little from edge to edge: no staircase of its mask is seen."""
-    x, y = (np.indices((120, 120)) + 0.5 - 60.2)[::-1]
-    mask = x**2 + y**2 < 50**2
-    normals = np.stack([x, -y, np.sqrt(np.maximum(50.8**2 - x**2 - y**2, 1))], axis=-1)
-    normal_map = NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True), mask)
-    surface = reconstruct(normal_map, vertices=int(share * mask.sum()))
-    assert turning(surface) < 25
-    assert surface.coverage.uncovered + surface.coverage.spilled < 0.005 * mask.sum()
-
-
-def turning(surface):
-    """Return the mean angle in degrees by which the boundary of a surface turns in space at its vertices."""
-    sides = {(f[k], f[k - 2]) for f in surface.faces.tolist() for k in range(3)}
-    following = {a: b for a, b in sides if (b, a) not in sides}
-    steps = {a: surface.vertices[b] - surface.vertices[a] for a, b in following.items()}
-    return np.mean([angle(steps[a], steps[following[a]]) for a in following])

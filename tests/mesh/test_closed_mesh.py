@@ -17,7 +17,7 @@ from normalmesh.mesh._closed_mesh import (
 )
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.mesh._validity import link_is_simple
-from normalmesh.mesh.closed_mesh import MAX_SMOOTHING, ClosedMesh, with_smooth_rim
+from normalmesh.mesh.closed_mesh import MAX_SMOOTHING, ClosedMesh
 
 MASKS = {
     "rectangle": np.ones((6, 7), bool),
@@ -172,31 +172,9 @@ def test_a_staircase_becomes_a_line():
     assert np.allclose(offsets, offsets[0], atol=1e-12)
 
 
-@pytest.mark.parametrize("slope", [0.5, 0.3, 0.17])
-def test_no_slanted_line_keeps_a_staircase(slope):
-    """Pixels on one side of a line: the smooth rim is the line, farther than its filter reaches from the ends."""
-    rows, columns = np.indices((60, 200)) + 0.5
-    outline = with_smooth_rim(closed(rows > 15.3 + slope * columns / 1.2).outline)
-    u, v = outline.smooth.T
-    middle = (u > 40) & (u < 160) & (v < 55) & (np.abs(v - 15.3 - slope * u / 1.2) < 1.5)
-    assert middle.sum() > 30
-    off = (v - 15.3 - slope * u / 1.2)[middle]
-    assert np.abs(off - off.mean()).max() < 0.3
-
-
-def test_smooth_rims_are_round_and_keep_straight_sides():
-    outline = with_smooth_rim(closed(np.ones((19, 22), bool)).outline)
-    assert np.array_equal(outline.smooth, outline.points)
-    circle = closed(disc(80, 30)).outline
-    radii = np.hypot(*(with_smooth_rim(circle).smooth - 40).T)
-    assert abs(radii.mean() - 30) < 0.1
-    assert radii.std() < 0.1 < np.hypot(*(circle.smooth - 40).T).std()
-
-
 def test_fragments_do_not_shrink():
     mask = np.zeros((9, 9), bool)
     mask[1, 1] = mask[1, 4:6] = mask[5, 1:8] = True
     outline = start_mesh(bumpy_map((9, 9), mask=mask)).outline
     assert np.hypot(*(outline.smooth - outline.points).T).max() <= MAX_SMOOTHING + 1e-12
     assert not np.array_equal(outline.smooth, outline.points)
-    assert np.array_equal(with_smooth_rim(outline).smooth, outline.smooth)

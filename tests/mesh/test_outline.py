@@ -99,22 +99,18 @@ def test_the_fit_brings_edges_to_an_arc():
     boundary = mesh.flags & BOUNDARY != 0
     for _ in range(5):
         steps = np.zeros((len(mesh.vertices), 2))
-        _outline.outline_steps(0, len(steps), mesh.arrays, mesh.outline, 0.5, 0.0, steps)
+        _outline.outline_steps(0, len(steps), mesh.arrays, mesh.outline, 0.5, steps)
         assert not steps[~boundary].any()
         changed = np.zeros(len(mesh.faces), bool)
         take_steps(steps, mesh.arrays, normal_map.mask, mesh.covered, changed)
     assert outline_error(mesh) < 0.7 * before
 
 
-@pytest.mark.parametrize("pull", [0.0, 0.7])
-def test_steps_of_boundary_vertices_are_least_squares_fits(pull):
-    """A step brings the lines through the two edges of a vertex closest to the middles of the outline's pieces.
-
-    Its own point of the smooth outline counts, too.
-    """
+def test_steps_of_boundary_vertices_are_least_squares_fits():
+    """A step brings the lines through the two edges of a vertex closest to the middles of the outline's pieces."""
     mesh, _, _ = coarse_mesh(bumpy_map((60, 60), mask=disc()), 40)
     steps = np.zeros((len(mesh.vertices), 2))
-    _outline.outline_steps(0, len(steps), mesh.arrays, mesh.outline, 1.0, pull, steps)
+    _outline.outline_steps(0, len(steps), mesh.arrays, mesh.outline, 1.0, steps)
     for vertex in np.flatnonzero(mesh.flags == BOUNDARY):
         rows, distances = [], []
         place, own = mesh.vertices[vertex], mesh.outline.point_of[vertex]
@@ -130,9 +126,8 @@ def test_steps_of_boundary_vertices_are_least_squares_fits(pull):
                 rows.append(weight * share * normal)
                 distances.append(weight * normal @ (middle - fixed))
         inertia = np.sqrt(_outline.INERTIA * np.square(rows).sum())
-        system = np.concatenate([rows, inertia * np.eye(2), np.sqrt(pull) * np.eye(2)])
-        to_own = np.sqrt(pull) * (mesh.outline.smooth[own] - place)
-        expected = np.linalg.lstsq(system, np.concatenate([distances, np.zeros(2), to_own]), rcond=None)[0]
+        system = np.concatenate([rows, inertia * np.eye(2)])
+        expected = np.linalg.lstsq(system, np.concatenate([distances, np.zeros(2)]), rcond=None)[0]
         assert np.allclose(steps[vertex], expected, atol=1e-9)
 
 

@@ -43,7 +43,7 @@ def test_the_preset_paper_is_the_published_method():
     normal_map = noisy(Medallion(90).normal_map, 5)
     surface = reconstruct(normal_map, vertices=200, preset="paper")
     explicit = integrate(
-        decimate(normal_map, vertices=200, start="pixels", rounds=5, passes=10, align="each", smooth_rim=False),
+        decimate(normal_map, vertices=200, start="pixels", rounds=5, passes=10, align="each"),
         normal_map,
         formulation="vertices",
         parameters="tight",
@@ -63,7 +63,7 @@ def test_options_override_presets():
     surface = reconstruct(normal_map, vertices=100, preset="paper", refine=2, decimation={"passes": 0}, units="mm")
     assert len(surface.integration.refinements) == 2
     assert surface.units == "mm"
-    mesh = decimate(normal_map, vertices=100, start="pixels", rounds=5, passes=0, smooth_rim=False)
+    mesh = decimate(normal_map, vertices=100, start="pixels", rounds=5, passes=0)
     options = {"formulation": "vertices", "parameters": "tight", "metric": "surface", "clamp": (0.026, 9.55)}
     assert np.array_equal(surface.vertices, integrate(mesh, normal_map, noise=0, refine=2, **options).vertices)
 

@@ -39,7 +39,6 @@ class DecimationKeywords(TypedDict, total=False):
     start: str
     locked: ArrayLike | None
     keep_thin: bool
-    smooth_rim: bool
     tileable: bool | str
 
 
@@ -64,13 +63,12 @@ class DecimationOptions:
     start: str = "adaptive"
     locked: ArrayLike | None = None
     keep_thin: bool = True
-    smooth_rim: bool = True
     tileable: bool | str = False
 
     def __post_init__(self) -> None:
         checked_int(self.rounds, 1, "rounds", MAX_ROUNDS)
         checked_int(self.passes, 0, "passes", MAX_ROUNDS)
-        for name in ("flips", "moves", "in_plane", "keep_thin", "smooth_rim"):
+        for name in ("flips", "moves", "in_plane", "keep_thin"):
             checked_bool(getattr(self, name), name)
         for name, maximum in (("step", 1.0), ("regularisation", MAX_REGULARISATION)):
             if getattr(self, name) is None and name == "regularisation":

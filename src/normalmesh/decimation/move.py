@@ -10,10 +10,6 @@ from normalmesh.mesh import _outline
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.runtime.threads import in_parallel
 
-#: Sweeps over the vertices of the rim, and how many pixels of its edges their own places on the smooth outline weigh:
-#: short edges end there, as fits of edges to the outline leave a zigzag, and long ones fit the outline between.
-RIM_SWEEPS, RIM_PULL = 4, 1.0
-
 
 def move(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords, step: float) -> int:
     """Move vertices by ``step``·argmin of their quadrics, eq. (16).
@@ -29,15 +25,5 @@ def move(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords, step: float) ->
     steps = np.empty((len(mesh.vertices), 2))
     quadrics = vertex_quadrics(mesh, pixels, records)
     in_parallel(_move.best_steps, len(steps), quadrics, mesh.flags, step, steps)
-    in_parallel(_outline.outline_steps, len(steps), mesh.arrays, mesh.outline, step, 0.0, steps)
+    in_parallel(_outline.outline_steps, len(steps), mesh.arrays, mesh.outline, step, steps)
     return _move.take_steps(steps, mesh.arrays, pixels.normal_map.mask, mesh.outline.coverage, records.changed)
-
-
-def move_rim(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords) -> int:
-    """Move boundary vertices to the smooth outline, as far as faces and coverage allow; return the number of moves."""
-    moves = 0
-    for _ in range(RIM_SWEEPS):
-        steps = np.zeros((len(mesh.vertices), 2))
-        in_parallel(_outline.outline_steps, len(steps), mesh.arrays, mesh.outline, 1.0, RIM_PULL, steps)
-        moves += _move.take_steps(steps, mesh.arrays, pixels.normal_map.mask, mesh.outline.coverage, records.changed)
-    return moves

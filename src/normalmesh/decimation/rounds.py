@@ -19,7 +19,7 @@ from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.flip import flip
 from normalmesh.decimation.hierarchy import Hierarchy
-from normalmesh.decimation.move import move, move_rim
+from normalmesh.decimation.move import move
 from normalmesh.decimation.polylines import Segments, copies, find_edges, polish, straighten
 from normalmesh.decimation.quadrics import FaceRecords, Pixels
 from normalmesh.decimation.side_matching import room_for_matching, with_matching_sides
@@ -29,7 +29,7 @@ from normalmesh.decimation.thin_parts import thin_pixels
 from normalmesh.errors import NormalMeshError, count_text, repr_for_error
 from normalmesh.mesh._closed_mesh import BOUNDARY
 from normalmesh.mesh._outline import COVERED, FIXED
-from normalmesh.mesh.closed_mesh import ClosedMesh, with_smooth_rim
+from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.jumps import JumpLine, Jumps
 from normalmesh.mesh.origin import Decimation, Round
 from normalmesh.mesh.repeats import Repeats
@@ -77,7 +77,6 @@ def decimate(
     start: str = DecimationOptions.start,
     locked: ArrayLike | None = None,
     keep_thin: bool = DecimationOptions.keep_thin,
-    smooth_rim: bool = DecimationOptions.smooth_rim,
     tileable: bool | str = DecimationOptions.tileable,
     jumps: Jumps | None = None,
     threads: int | None = None,
@@ -125,9 +124,6 @@ def decimate(
     keep_thin
         Whether parts of the foreground and gaps in it that are narrower than 16 px keep as many vertices as their
         outline needs, even if there are more than were asked for; False: as in the paper, they may be lost.
-    smooth_rim
-        Whether the boundary is so smooth that no staircase of the mask is seen where the surface is steep at its rim,
-        however many vertices there are; False: as in the paper.
     tileable
         Whether the map repeats: True, or ``"x"`` or ``"y"`` for one direction only. Vertices on opposite sides then
         have the same places, so that copies of the mesh fit together. There are somewhat fewer vertices than asked for;
@@ -150,19 +146,7 @@ def decimate(
         and why not.
     """
     options = DecimationOptions(
-        rounds,
-        passes,
-        align,
-        flips,
-        moves,
-        step,
-        regularisation,
-        in_plane,
-        start,
-        locked,
-        keep_thin,
-        smooth_rim,
-        tileable,
+        rounds, passes, align, flips, moves, step, regularisation, in_plane, start, locked, keep_thin, tileable
     )
     rule = StoppingRule(vertices, threshold, compression)
     normal_map = as_normal_map(normal_map)
@@ -286,8 +270,6 @@ class Decimator:
         monitor: Monitor | None = None,
     ) -> None:
         self.mesh, self.pixels, self.options, self.segments = mesh, pixels, options, segments
-        if options.smooth_rim:
-            mesh.outline = with_smooth_rim(mesh.outline)
         self.monitor = monitor or Monitor(stages=STAGES)
         self.foreground = pixels.normal_map.foreground
         self.repeats = Repeats.of(options.tileable, pixels.normal_map.shape)
@@ -412,8 +394,6 @@ class Decimator:
             flips += self._flip(records)
             moves += self._move(records)
             self.monitor.advance(_PASS)
-        if passes:
-            moves += self._move_rim(records)
         self._evaluate(records)
         if passes:
             flips += self._flip(records)
@@ -449,12 +429,6 @@ class Decimator:
             return 0
         with self.monitor.timed("move"):
             return move(self.mesh, self.pixels, records, self.options.step)
-
-    def _move_rim(self, records: FaceRecords) -> int:
-        if not (self.options.moves and self.options.smooth_rim):
-            return 0
-        with self.monitor.timed("move"):
-            return move_rim(self.mesh, self.pixels, records)
 
     def _collapse_rest(self, goal: Goal) -> Iterator[Round]:
         """Collapse edges that alignment has made cheaper than the maximal cost, until there are none."""

@@ -97,11 +97,8 @@ def _add_line(start, end, position, weight, quadric):
 
 
 @kernel
-def outline_steps(first, last, mesh, outline, step, pull, steps):
-    """Fill the steps (N, 2) that fit the boundary edges of free boundary vertices to the outline, by least squares.
-
-    ``pull`` is the weight, in pixels of edges, of the distance of a vertex to its own point of the smooth outline.
-    """
+def outline_steps(first, last, mesh, outline, step, steps):
+    """Fill the steps (N, 2) that fit the boundary edges of free boundary vertices to the outline, by least squares."""
     vertices, point_of = mesh.vertices, outline.point_of
     for vertex in range(first, last):
         if mesh.flags[vertex] != BOUNDARY:
@@ -112,9 +109,7 @@ def outline_steps(first, last, mesh, outline, step, pull, steps):
         _fit_edge(vertices[vertex], vertices[before], point_of[before], here, outline, system)
         _fit_edge(vertices[vertex], vertices[after], here, point_of[after], outline, system)
         inertia = INERTIA * (system[0] + system[2])
-        uu, uv, vv = system[0] + inertia + pull, system[1], system[2] + inertia + pull
-        system[3] += pull * (outline.smooth[here, 0] - vertices[vertex, 0])
-        system[4] += pull * (outline.smooth[here, 1] - vertices[vertex, 1])
+        uu, uv, vv = system[0] + inertia, system[1], system[2] + inertia
         determinant = uu * vv - uv * uv
         if determinant > 0.0:
             steps[vertex, 0] = step * (vv * system[3] - uv * system[4]) / determinant

@@ -19,11 +19,6 @@ from normalmesh.runtime.threads import in_parallel
 SMOOTHING_PASSES = 3
 #: Distance (px) by which smoothing moves a point at most: staircases need less, and small fragments must not vanish.
 MAX_SMOOTHING = 0.5
-#: The same for a rim that must be smooth in space, too, where half a pixel of a steep slope is two of depth: corners of
-#: staircases are up to 0.71 px from the true outline.
-RIM_PASSES, RIM_SHIFT = 24, 0.75
-#: Points of loops that are too small for that: they would shrink.
-SMALL_LOOP = 32
 #: Pixels that the outline must run straight on both sides of a true corner; a staircase has a short side.
 STRAIGHT = 4
 
@@ -196,64 +191,16 @@ def _without_staircase(points: Float, next_point: Int32) -> Float:
 
     Corners between two straight sides, such as those of a rectangle, stay.
     """
-    previous_point = _previous(next_point)
-    corners = _ends_straight_side(points, next_point) & _ends_straight_side(points, previous_point)
-    moved = _averaged(points, (previous_point, next_point), corners, SMOOTHING_PASSES) - points
-    return points + _bounded(moved, MAX_SMOOTHING)
-
-
-def with_smooth_rim(outline: OutlineArrays) -> OutlineArrays:
-    """Return the outline with ``smooth`` so even that slopes along it are even, too."""
-    small = _loop_lengths(outline.next_point) < SMALL_LOOP
-    smooth = np.where(small[:, None], outline.smooth, _smooth_rim(outline.points, outline.next_point))
-    return outline._replace(smooth=smooth)
-
-
-def _smooth_rim(points: Float, next_point: Int32) -> Float:
-    """Smooth points (P, 2) of closed loops of pixel sides until no staircase is left, but keep curves and corners.
-
-    Longer sides, and what lies between them, are no staircase.
-    """
-    neighbours = _previous(next_point), next_point
-    fixed = _ends_straight_side(points, next_point) & _ends_straight_side(points, neighbours[0])
-    for other in neighbours:
-        fixed |= np.abs(points[other] - points).sum(axis=1) > 1
-    moved = _averaged(points, neighbours, fixed, RIM_PASSES) - points
-    # A second smoothing puts back what the first one takes off curves.
-    moved -= _averaged(moved, neighbours, fixed, RIM_PASSES)
-    return points + _bounded(moved, RIM_SHIFT)
-
-
-def _previous(next_point: Int32) -> Int32:
-    """Return the point (P,) before each."""
     previous_point = np.empty_like(next_point)
-    previous_point[next_point] = np.arange(len(next_point), dtype=np.int32)
-    return previous_point
-
-
-def _loop_lengths(next_point: Int32) -> Int:
-    """Return the number of points (P,) of the loop of each point."""
-    label, ahead = np.arange(len(next_point)), next_point
-    # After k turns, each label is the least of 2ᵏ points.
-    for _ in range(len(next_point).bit_length()):
-        label, ahead = np.minimum(label, label[ahead]), ahead[ahead]
-    return np.bincount(label, minlength=len(label))[label]
-
-
-def _averaged(values: Float, neighbours: tuple[Int32, Int32], fixed: Bool, passes: int) -> Float:
-    """Average values (P, 2) with those of both neighbours some times; those of fixed points stay."""
-    before, after = neighbours
-    average = values
-    for _ in range(passes):
-        average = (average[before] + 2 * average + average[after]) / 4
-        average[fixed] = values[fixed]
-    return average
-
-
-def _bounded(moved: Float, most: float) -> Float:
-    """Shorten vectors (P, 2) to a length."""
+    previous_point[next_point] = np.arange(len(points), dtype=np.int32)
+    corners = _ends_straight_side(points, next_point) & _ends_straight_side(points, previous_point)
+    smooth = points
+    for _ in range(SMOOTHING_PASSES):
+        smooth = (smooth[previous_point] + 2 * smooth + smooth[next_point]) / 4
+        smooth[corners] = points[corners]
+    moved = smooth - points
     distance = np.hypot(moved[:, 0], moved[:, 1])
-    return moved * np.minimum(1.0, most / np.maximum(distance, most))[:, None]
+    return points + moved * np.minimum(1.0, MAX_SMOOTHING / np.maximum(distance, MAX_SMOOTHING))[:, None]
 
 
 def _ends_straight_side(points: Float, following: Int32) -> Bool:

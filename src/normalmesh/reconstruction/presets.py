@@ -28,7 +28,7 @@ class Preset:
 PRESETS = {
     "default": Preset(DecimationOptions(), IntegrationOptions()),
     "paper": Preset(
-        DecimationOptions(start="pixels", rounds=5, passes=10, align="each", keep_thin=False, smooth_rim=False),
+        DecimationOptions(start="pixels", rounds=5, passes=10, align="each", keep_thin=False),
         IntegrationOptions(
             formulation="vertices", parameters="tight", metric="surface", clamp=PAPER_CLAMP, noise=0.0, refine=0
         ),
