@@ -72,8 +72,8 @@ class TileFaces:
     tile : (M,) int32
         The tile of each face: that of its centroid.
     labels : (M',) int32
-        The same with −1 for copies beyond the left and the upper side, T beyond the others: each edge across sides has
-        its face there in one highest tile only.
+        The same with −1 for copies beyond the left and the upper side, T for those beyond the others: so one tile only
+        is the highest at each edge across sides.
     order : (M,) int64
         Faces by tile, ascending.
     starts : (T + 1,) int64
