@@ -184,13 +184,13 @@ def cost_and_bad_area(mesh, f, unknown, normal_map):
     if len(pixels) == 0:
         return np.radians(30) * area, area
     mean = pixels.mean(axis=0)
-    askew = normal @ mean < np.cos(np.radians(30)) * np.linalg.norm(normal) * np.linalg.norm(mean)
+    off = np.arccos(normal @ mean / (np.linalg.norm(normal) * np.linalg.norm(mean)))
     # The mean cosine between the pixels' normals and the direction of their mean is the length of the mean.
-    across_crease = np.linalg.norm(mean) < np.cos(np.radians(30))
+    across_crease = off < np.arccos(np.linalg.norm(mean))
     longest = max(np.linalg.norm(corners[k] - corners[k - 1]) for k in range(3))
     needle = longest**2 > 50 * 2 * mesh.areas[f]
-    bad = area if needle or (askew and not across_crease) else 0.0
-    return sum_of_angles(points, pixels) + np.radians(30) * bad, bad
+    bad = area if needle or (off > np.radians(30) and not across_crease) else 0.0
+    return sum_of_angles(points, pixels) + max(off, np.radians(30)) * bad, bad
 
 
 class NaiveRobustWeights(RobustWeights):

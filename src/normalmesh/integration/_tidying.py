@@ -39,7 +39,8 @@ from normalmesh.normals._camera import pixels_per_length
 from normalmesh.normals._normal_map import NormalMapArrays
 from normalmesh.runtime.kernels import inner, kernel
 
-#: A face this far (radians) off the mean normal of its pixels is bad; so much does each pixel's worth of its area cost.
+#: A face this far (radians) off the mean normal of its pixels is bad: each pixel's worth of its area costs the angle
+#: that it is off, and this one if it owns no pixel.
 BAD_ANGLE = math.radians(30)
 #: The same between rounds, before bad faces are cut off beside jumps: those that are less bad bend into the jump.
 EARLY_BAD_ANGLE = math.radians(45)
@@ -65,8 +66,8 @@ class TidyArrays(NamedTuple):
     bad_angle : float
         Angle (radians) off the mean normal of its pixels from which a face is bad.
     costs : (M,) float64
-        Cost of each real face: the summed angle between its normal and those of its pixels, and ``bad_angle`` for each
-        pixel's worth of bad area.
+        Cost of each real face: the summed angle between its normal and those of its pixels, and the angle that it is
+        off, at least ``bad_angle``, for each pixel's worth of bad area.
     bad : (M,) float64
         Bad area: the area in space of a bad face, in units of a pixel that faces the viewer at its depth; else 0.
     """
@@ -145,7 +146,7 @@ def judged_face(a, b, c, state, pixels):
     """Return the cost of the face abc, and its bad area.
 
     A face is bad if it owns no pixel, is a needle, or stands too far off the mean normal of its pixels; but the latter
-    does not count if these scatter just as far around their mean, as across a crease: no face would fit them.
+    does not count if these scatter as far around their mean, as across a crease: no face would fit them.
     """
     vertices, camera = state.mesh.vertices, state.normal_map.camera
     p, q, r = face_places((a, b, c), vertices)
@@ -161,12 +162,13 @@ def judged_face(a, b, c, state, pixels):
     angle, number, _ = sum_of_angles((0.0, 0.0), (0.0, 0.0), normal, normal, pixels, count)
     x, y, z = sum_of_normals(pixels, count)
     length = math.sqrt(x * x + y * y + z * z)
-    cosine = math.cos(state.bad_angle)
-    fits = normal[0] * x + normal[1] * y + normal[2] * z >= cosine * length or length < cosine * number
+    along = normal[0] * x + normal[1] * y + normal[2] * z
+    fits = along >= math.cos(state.bad_angle) * length or along * number >= length * length
     if fits and not is_needle(a, b, c, vertices):
         return angle, 0.0
     area = area_in_pixels(a, b, c, state)
-    return angle + state.bad_angle * area, area
+    off = math.acos(min(max(along / length, -1.0), 1.0)) if length > 0.0 else 0.0
+    return angle + max(off, state.bad_angle) * area, area
 
 
 @inner

@@ -59,10 +59,11 @@ def tidy(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, bad_angle: flo
     """Remove bad faces, worst first, by flips of their edges, collapses of their inner vertices, or at the border.
 
     A face is bad if it owns no pixel, is longer than 50 times its width, or if its normal in space is more than 30° off
-    the mean normal of its pixels, unless these scatter just as far around their mean, as across a crease. Each change
-    lowers the sum of all angles between pixels and their faces plus 30° for each pixel's worth of bad area, inverts no
-    face and makes no needle. Boundary and locked vertices stay, except that thin faces without foreground are taken out
-    at the border. Every foreground pixel keeps a face. Afterwards the mesh should be integrated again.
+    the mean normal of its pixels, unless these scatter as far around their mean, as across a crease. Each change lowers
+    the sum of all angles between pixels and their faces, plus the angle that a bad face is off, at least 30°, for each
+    pixel's worth of its area; it inverts no face and makes no needle. Boundary and locked vertices stay, except that
+    thin faces without foreground are taken out at the border. Every foreground pixel keeps a face. Afterwards the mesh
+    should be integrated again.
 
     Parameters
     ----------
