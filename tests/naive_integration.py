@@ -186,7 +186,7 @@ def cost_and_bad_area(mesh, f, unknown, normal_map):
     mean = pixels.mean(axis=0)
     off = np.arccos(normal @ mean / (np.linalg.norm(normal) * np.linalg.norm(mean)))
     # The mean cosine between the pixels' normals and the direction of their mean is the length of the mean.
-    across_crease = off < np.arccos(np.linalg.norm(mean))
+    across_crease = off < np.arccos(min(np.linalg.norm(mean), 1))
     longest = max(np.linalg.norm(corners[k] - corners[k - 1]) for k in range(3))
     needle = longest**2 > 50 * 2 * mesh.areas[f]
     bad = area if needle or (off > np.radians(30) and not across_crease) else 0.0

@@ -68,7 +68,7 @@ def test_options_that_do_not_go_together(source, options, message):
 
 def test_levels_and_tolerances(source, tmp_path):
     levels = json.loads(succeed(*tiled(source, "-o", tmp_path / "coin.ply", "--lod", "300,100", "--json")).stdout)
-    assert [level["vertices"] for level in levels["levels"]] == [300, 100]
+    assert [level["vertices"] for level in levels["levels"]] == pytest.approx([300, 100], abs=3)
     close = json.loads(succeed(*tiled(source, "-o", tmp_path / "close.ply", "--max-angle", 12, "--json")).stdout)
     assert close["tolerance"]["met"]
 
