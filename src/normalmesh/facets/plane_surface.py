@@ -61,8 +61,10 @@ class PlaneSurface:
         values = sums(importance[:, None] * planes) * _inverse(sums(np.repeat(importance, 3)))
         rest = planes - values[faces]
         # Not by matrix products, which may round differently on other machines.
-        first, second, third = (matrices[:, :, k] * rest[:, k : k + 1] for k in range(3))
-        values += DAMPING * sums(first + second + third) * _inverse(sums(np.einsum("fii->fi", matrices)))
+        residual = matrices[:, :, 0] * rest[:, :1]
+        for k in (1, 2):
+            residual += matrices[:, :, k] * rest[:, k : k + 1]
+        values += DAMPING * sums(residual) * _inverse(sums(np.einsum("fii->fi", matrices)))
         return values if twins is None else values[twins]
 
     def prior_rows(self, screen: Float, faces: Integer) -> tuple[csr_matrix, Float]:
