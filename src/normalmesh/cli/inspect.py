@@ -76,7 +76,7 @@ def _fields(found: Inspection) -> dict[str, str]:
         "camera": _camera_text(found),
         "noise": _noise_text(found),
         "convention": "\n".join([verdict.removeprefix("convention: "), *reasons]),
-        "needs": f"{needs_text(estimate)}, for {estimate.vertices} vertices (98 % compression)",
+        "needs": f"{needs_text(estimate)}, for about {estimate.vertices} vertices",
         "recommended": found.recommendation,
     }
 
@@ -163,7 +163,7 @@ def _figures(found: Inspection) -> dict[str, Any]:
 
 
 def _estimate(found: Inspection) -> Estimate:
-    """Return the resources of a reconstruction at the default compression."""
+    """Return the resources of a reconstruction at the default detail."""
     from normalmesh.decimation.stopping import StoppingRule
     from normalmesh.reconstruction.estimates import Estimate
 

@@ -96,11 +96,12 @@ reading_options = table(
 #: The resolution of a mesh; at most one of them may be given.
 stopping_options = table(
     click.option(
-        "--compression",
-        type=types.compression,
-        metavar="PERCENT",
-        help="Vertices to remove: 98 or 0.98.  [default: 98]",
+        "--detail",
+        type=click.Choice(["low", "medium", "high"]),
+        help="As many vertices as the map needs on a screen; each level has four times those of the one below.  "
+        "[default: medium]",
     ),
+    click.option("--compression", type=types.compression, metavar="PERCENT", help="Vertices to remove: 98 or 0.98."),
     click.option("--vertices", type=click.IntRange(3), help="Number of vertices."),
     click.option("--threshold", type=types.POSITIVE, help="Largest cost of a collapse in px⁴, as in the paper."),
     click.option("--max-angle", type=types.POSITIVE, help="Largest mean angle between faces and normals, in degrees."),

@@ -9,7 +9,7 @@ import normalmesh as nm
 from normalmesh.array_types import Float
 from normalmesh.cli.console import Console, each_warning
 from normalmesh.cli.map_reading import CameraChoice, MapReading
-from normalmesh.decimation.stopping import DEFAULT_COMPRESSION
+from normalmesh.decimation.stopping import DEFAULT_DETAIL
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 from normalmesh.evaluation.metrics import surface_seen
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
@@ -141,7 +141,7 @@ def _reconstructed(
     file: Path, normal_map: NormalMap, reading: MapReading, messages: list[str], console: Console
 ) -> bytes:
     surface = nm.reconstruct(normal_map, progress=console.progress)
-    settings = {"compression": DEFAULT_COMPRESSION, **vars(reading)}
+    settings = {"detail": DEFAULT_DETAIL, **vars(reading)}
     given = {name: value for name, value in settings.items() if value is not None}
     return page.surface_page(surface, normal_map, source=file, settings=given, warnings=messages)
 

@@ -27,7 +27,7 @@ SECTIONS = {
     "Output": ("outputs", "depth", "texture", "scale", "no_centre", "strength", "preview", "report", "jumps"),
     "Normal map": ("mask", "alpha", "convention", "max_pixels"),
     "Camera and lengths": ("camera", "focal_px", "fov", "pixel_size", "distance"),
-    "Resolution": ("compression", "vertices", "threshold", "max_angle", "max_error", "lod"),
+    "Resolution": ("detail", "compression", "vertices", "threshold", "max_angle", "max_error", "lod"),
     "Surface": (
         "continuous",
         "min_certainty",
@@ -112,8 +112,8 @@ def reconstruct(
     --prior, --jump-lines, --depth and --jumps is replaced by the name of each: --mask 'masks/{stem}.png'. An input that
     fails does not stop the others.
 
-    Choose the resolution with at most one of these options: --compression, --vertices, --threshold, --max-angle,
-    --max-error or --lod.
+    Choose the resolution with at most one of these options: --detail, --compression, --vertices, --threshold,
+    --max-angle, --max-error or --lod.
 
     The exit status is 1 if an input failed, 2 for bad usage, and 3 if all is written, but not within --max-angle or
     --max-error.

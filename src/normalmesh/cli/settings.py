@@ -14,7 +14,7 @@ from normalmesh.cli.map_reading import CameraChoice, MapReading
 from normalmesh.cli.option_tables import option_name, reject_several
 from normalmesh.cli.tile_settings import Tiling
 from normalmesh.decimation.mask_counts import MaskCounts
-from normalmesh.decimation.stopping import DEFAULT_COMPRESSION, StoppingRule
+from normalmesh.decimation.stopping import DEFAULT_DETAIL, StoppingRule
 from normalmesh.errors import NormalMeshError
 from normalmesh.maps.maps_on_disk import MapOnDisk
 from normalmesh.mesh.lengths import MILLIMETRES, Length
@@ -29,7 +29,7 @@ from normalmesh.reconstruction.tiling import checked_tile
 from normalmesh.runtime.monitor import OnProgress
 
 #: Options that choose the resolution, of which at most one may be given.
-RESOLUTION_OPTIONS = ("vertices", "threshold", "compression", "max_angle", "max_error", "lod")
+RESOLUTION_OPTIONS = ("detail", "vertices", "threshold", "compression", "max_angle", "max_error", "lod")
 #: Unit of length of a surface whose scale is not known.
 UNKNOWN_UNITS = "units"
 #: Options that need the whole map in memory.
@@ -43,6 +43,7 @@ class Settings(MapReading):
 
     pixel_size: float | None = None
     distance: float | None = None
+    detail: str | None = None
     compression: float | None = None
     vertices: int | None = None
     threshold: float | None = None
@@ -114,7 +115,7 @@ class Settings(MapReading):
     @property
     def rule(self) -> dict[str, Any]:
         """The stopping rule: its name and value."""
-        return self._chosen(*RESOLUTION_OPTIONS) or {"compression": DEFAULT_COMPRESSION}
+        return self._chosen(*RESOLUTION_OPTIONS) or {"detail": DEFAULT_DETAIL}
 
     @property
     def units(self) -> str:

@@ -142,6 +142,11 @@ def _count_blocks(
         found[place] = _BlockCounts(int(around.sum()), int(around[fixed].sum()), np.concatenate(at_sides))
 
 
+def outline_sides(mask: Bool, own: Window = (slice(None), slice(None))) -> int:
+    """Count the pixel sides along the outline of some of the pixels of a mask (H, W), by default of all."""
+    return sum(int(np.count_nonzero(at_side[own])) for at_side in _sides(np.pad(mask, 1)))
+
+
 def _sides(padded: Bool) -> Iterator[Bool]:
     """Yield the pixels of a window, without its margin, that have background above, below, on the left and right."""
     pixels = padded[1:-1, 1:-1]

@@ -15,6 +15,7 @@ from normalmesh.arguments import checked_instance, checked_int
 from normalmesh.array_types import Int32, UInt8
 from normalmesh.decimation.collapse import Collapsed, collapse
 from normalmesh.decimation.component_groups import ComponentGroup, FinishedComponents, component_groups
+from normalmesh.decimation.content import Content
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.flip import flip
@@ -66,6 +67,7 @@ def decimate(
     vertices: int | None = None,
     threshold: float | None = None,
     compression: float | None = None,
+    detail: str | None = None,
     rounds: int = DecimationOptions.rounds,
     passes: int = DecimationOptions.passes,
     align: str = DecimationOptions.align,
@@ -85,7 +87,8 @@ def decimate(
     """Replace the pixel grid by a sparse triangle mesh whose edges follow the features of the normals.
 
     Rounds of edge collapses are followed by passes of edge flips and vertex moves: Sections 3 and 4 of the paper.
-    One of ``vertices``, ``threshold`` and ``compression`` sets where to stop; by default ``compression=0.98``.
+    One of ``vertices``, ``threshold``, ``compression`` and ``detail`` sets where to stop; by default
+    ``detail="medium"``.
 
     Parameters
     ----------
@@ -100,6 +103,10 @@ def decimate(
         vertices as the authors' program, with every ``start``.
     compression
         Fraction of vertices to save, between 0 and 1: 0.98 leaves 2 vertices per 100 foreground pixels.
+    detail
+        ``"low"``, ``"medium"`` or ``"high"``: as many vertices as the content of the map needs to look right on a
+        screen. Small maps keep nearly all that can be seen, large ones what 20 000 vertices (medium) show, or more
+        where there is more detail. Each level has about four times the vertices of the one below.
     rounds, passes
         Number of rounds of collapses, each with newly evaluated quadrics, and of passes of flips and moves. The paper
         uses 5 and 10; refinement after integration makes most of them unnecessary, see docs/results.md.
@@ -148,7 +155,7 @@ def decimate(
     options = DecimationOptions(
         rounds, passes, align, flips, moves, step, regularisation, in_plane, start, locked, keep_thin, tileable
     )
-    rule = StoppingRule(vertices, threshold, compression)
+    rule = StoppingRule(vertices, threshold, compression, detail)
     normal_map = as_normal_map(normal_map)
     lines = () if jumps is None else checked_instance(jumps, Jumps, "jumps").lines
     with limited_threads(threads), progress_shown(progress) as on_progress:
@@ -178,6 +185,10 @@ def decimate_levels(
     groups = component_groups(normal_map.component_labels, lines) if apart else [ComponentGroup(lines)]
     monitor = _new_monitor(on_progress, options, len(groups), len(groups) * len(rules))
     with monitor.timed("start"):
+        if any(rule.detail for rule in rules):
+            hierarchy = hierarchy or Hierarchy.of(normal_map)
+            content = Content.of(normal_map, hierarchy)
+            rules = [rule.with_detail(content.vertices, content.foreground) for rule in rules]
         kept, coverage = _kept_and_coverage(normal_map, options)
     parts: list[list[DecimatedMesh]] = [[] for _ in rules]
     for group in groups:
@@ -314,7 +325,9 @@ class Decimator:
         reason = "" if met else self._why_missed(target or 0)
         seams = self.polish_lines()
         seconds, cpu_seconds = dict(self.monitor.seconds), dict(self.monitor.cpu_seconds)
-        report = Decimation(tuple(rounds), asked, met, seconds, cpu_seconds, self.dropped_lines, reason)
+        report = Decimation(
+            tuple(rounds), asked, met, seconds, cpu_seconds, self.dropped_lines, reason, detail=rule.detail
+        )
         mesh = DecimatedMesh.from_closed(self.mesh, report, seams)
         if self.repeats is None:
             return mesh

@@ -93,7 +93,7 @@ class Decimation(_Totals):
     rounds
         Reports on the rounds, in order.
     target
-        Number of vertices requested; None if a threshold or a bound on the error was given.
+        Number of vertices requested, or chosen by the detail; None if a threshold or a bound on the error was given.
     target_met
         Whether exactly this number of vertices is left, as far as lines of jumps allow it to be known.
     seconds
@@ -107,6 +107,8 @@ class Decimation(_Totals):
         Why the target was not met; empty if it was.
     tolerance
         The bounds of :func:`reconstruct_within`, and what was reached; None if there were none.
+    detail
+        The level of detail that chose the number of vertices; None if something else was given.
     """
 
     rounds: tuple[Round, ...]
@@ -117,6 +119,7 @@ class Decimation(_Totals):
     dropped_lines: int = 0
     reason: str = ""
     tolerance: Tolerance | None = None
+    detail: str | None = None
 
     @classmethod
     def joined(cls, reports: Sequence[Decimation]) -> Decimation:

@@ -54,11 +54,6 @@ FINEST_COMPARED = 0.125
 #: Typical number of trials.
 USUAL_TRIALS = 7
 
-# Vertices that a threshold of 1 px⁴ leaves on typical maps, and the exponent with which they depend on the threshold.
-#: Per foreground pixel.
-SURFACE_SHARE, SURFACE_EXPONENT = 0.036, -0.43
-#: Per pixel side of the outline.
-OUTLINE_SHARE, OUTLINE_EXPONENT = 0.045, -0.33
 #: Inner vertices of the start mesh for each vertex of the result.
 THRESHOLD_OVERSAMPLING = 12
 
@@ -100,7 +95,7 @@ class Estimate:
     def of(cls, counts: MaskCounts, rule: StoppingRule, start: str = "adaptive", cuts: bool = True) -> Estimate:
         """Estimate a reconstruction that ends with a stopping rule."""
         foreground, by_threshold = counts.foreground, rule.threshold is not None
-        expected = _by_threshold(counts, rule.max_cost) if by_threshold else rule.expected_vertices(foreground)
+        expected = rule.expected_vertices(foreground, counts.outline)
         vertices = min(max(expected, counts.least_vertices), counts.corners)
         inner = OVERSAMPLING * vertices + round(FEATURES * math.sqrt(foreground))
         if by_threshold:
@@ -209,19 +204,13 @@ class Estimate:
         return edges[pixels >= MIN_COMPONENT]
 
 
-def _by_threshold(counts: MaskCounts, threshold: float) -> int:
-    """Return the number of vertices that a threshold (px⁴) leads to on typical maps."""
-    share = min(SURFACE_SHARE * math.pow(threshold, SURFACE_EXPONENT), 1.0)
-    outline_share = min(OUTLINE_SHARE * math.pow(threshold, OUTLINE_EXPONENT), 1.0)
-    return max(round(share * counts.foreground + outline_share * counts.outline), 3)
-
-
 def estimate_memory(
     normal_map: NormalMapLike | tuple[int, int],
     *,
     vertices: int | None = None,
     threshold: float | None = None,
     compression: float | None = None,
+    detail: str | None = None,
     max_angle: float | None = None,
     max_error: float | None = None,
     start: str = "adaptive",
@@ -235,7 +224,7 @@ def estimate_memory(
         The normal map, as for :func:`reconstruct`, or its mask (H, W). If neither is known, the numbers of pixels of
         the image and of its foreground, which is then taken to be one solid part: thin parts, holes and many
         components need more.
-    vertices, threshold, compression
+    vertices, threshold, compression, detail
         Where to stop: one of them, as for :func:`reconstruct`. Default: that of :func:`reconstruct`.
     max_angle, max_error
         Instead of these, one or both bounds of :func:`reconstruct_within`.
@@ -245,8 +234,8 @@ def estimate_memory(
     Returns
     -------
     int
-        The peak in bytes. It is an upper bound for numbers of vertices and ``max_error``. With ``threshold`` and
-        ``max_angle`` the content decides on the number of vertices, and a typical one is assumed; the reconstruction
+        The peak in bytes. It is an upper bound for numbers of vertices and ``max_error``. With ``threshold``, ``detail``
+        and ``max_angle`` the content decides on the number of vertices, and a typical one is assumed; the reconstruction
         ends with an error where it would need more memory than is allowed.
     """
     checked_choice(start, STARTS, "start")
@@ -256,10 +245,10 @@ def estimate_memory(
     bounds = {"max_angle": max_angle, "max_error": max_error}
     within = [name for name, value in bounds.items() if value is not None and checked_positive(value, name)]
     if not within:
-        rule = StoppingRule(vertices, threshold, compression)
+        rule = StoppingRule(vertices, threshold, compression, detail)
         return _informed(Estimate.of(_counts(normal_map), rule, start, cuts), normal_map).memory
-    if (vertices, threshold, compression) != (None, None, None):
-        raise NormalMeshError(f"give {' and '.join(within)} without vertices, threshold and compression")
+    if (vertices, threshold, compression, detail) != (None,) * 4:
+        raise NormalMeshError(f"give {' and '.join(within)} without vertices, threshold, compression and detail")
     return _informed(Estimate.within(_counts(normal_map), max_error is not None, start, cuts), normal_map).memory
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Unpack
 from numpy.typing import ArrayLike
 
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
-from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
@@ -17,6 +16,7 @@ from normalmesh.normals.normal_map_like import NormalMapLike
 from normalmesh.reconstruction.driver import surfaces_of
 from normalmesh.reconstruction.estimates import Estimate
 from normalmesh.reconstruction.prelude import Request
+from normalmesh.reconstruction.presets import rule_of
 from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.monitor import Progress
 
@@ -30,6 +30,7 @@ def reconstruct(
     vertices: int | None = None,
     threshold: float | None = None,
     compression: float | None = None,
+    detail: str | None = None,
     preset: str = "default",
     tileable: bool | str = False,
     decimation: DecimationOptions | DecimationKeywords | None = None,
@@ -47,9 +48,9 @@ def reconstruct(
     normal_map
         A :class:`NormalMap`, with any mask and camera, or the path of a file, an array or a tensor (H, W, 3), or a
         Pillow image, which :func:`read_normal_map` reads: call it yourself to give a mask, a camera or a convention.
-    vertices, threshold, compression
-        Where to stop: one of them, see :func:`decimate`; by default ``compression=0.98``, which leaves 2 vertices per
-        100 foreground pixels. The number of vertices is that of the surface, cuts included.
+    vertices, threshold, compression, detail
+        Where to stop: one of them, see :func:`decimate`; by default ``detail="medium"``, which chooses the number of
+        vertices by what the map shows. The number of vertices is that of the surface, cuts included.
     preset
         ``"default"``, or ``"paper"`` for the method exactly as published.
     tileable
@@ -100,7 +101,7 @@ def reconstruct(
     >>> normal_map = nm.read_normal_map("normals.png", mask="mask.png", camera=camera)
     >>> surface = nm.reconstruct(normal_map, vertices=500, units="mm")
     """
-    rule = StoppingRule(vertices, threshold, compression)
+    rule = rule_of(preset, vertices, threshold, compression, detail)
     request = Request.of(normal_map, preset, decimation, integration, tileable, jumps, tiles)
     with request.stages([rule], partial(Estimate.of, rule=rule), threads, memory_limit, progress) as stages:
         (surface,) = surfaces_of(stages, [rule], jumps)

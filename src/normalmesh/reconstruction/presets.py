@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from normalmesh.arguments import checked_choice, replaced_options
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
+from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.integration.cotangent import PAPER_CLAMP
 from normalmesh.integration.integration_options import IntegrationKeywords, IntegrationOptions
@@ -34,6 +35,18 @@ PRESETS = {
         ),
     ),
 }
+
+#: Share of the vertices that the paper's method saves if no rule is given.
+PAPER_COMPRESSION = 0.98
+
+
+def rule_of(
+    preset: str, vertices: int | None, threshold: float | None, compression: float | None, detail: str | None
+) -> StoppingRule:
+    """Return where a reconstruction with a preset ends: the paper knows no level of detail."""
+    if preset == "paper" and (vertices, threshold, compression, detail) == (None,) * 4:
+        compression = PAPER_COMPRESSION
+    return StoppingRule(vertices, threshold, compression, detail)
 
 
 def checked_options(

@@ -26,7 +26,7 @@ def shortfalls(surface: Surface) -> Iterator[str]:
                 "would need too large a share of the vertices; ask for more"
             )
         vertices, target = len(surface.vertices), report.target
-        if target is not None and abs(vertices - target) > TOLERANCE * target + MARGIN:
+        if report.detail is None and target is not None and abs(vertices - target) > TOLERANCE * target + MARGIN:
             more = report.reason or "cuts along jumps add some"
             reason = more if vertices > target else "the pixels of the foreground have no use for more"
             yield f"{target} vertices were asked for, but the surface has {vertices}: {reason}"

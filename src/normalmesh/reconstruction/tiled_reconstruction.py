@@ -32,6 +32,7 @@ def reconstruct_tiled(
     vertices: int | None = None,
     threshold: float | None = None,
     compression: float | None = None,
+    detail: str | None = None,
     tileable: bool | str = False,
     tiles: int = TILE,
     client: Client | str | None = None,
@@ -55,8 +56,8 @@ def reconstruct_tiled(
     normal_map
         A map or an array in memory, a map that stays on disk (:meth:`NormalMap.open`), or the path of a file to open
         in that way.
-    vertices, threshold, compression
-        Where to stop: one of them, see :func:`reconstruct`; by default ``compression=0.98``.
+    vertices, threshold, compression, detail
+        Where to stop: one of them, see :func:`reconstruct`; by default ``detail="medium"``.
     tileable
         Whether the map repeats, as textures do: True, or ``"x"`` or ``"y"`` for one direction only.
     tiles
@@ -92,7 +93,8 @@ def reconstruct_tiled(
         An option is invalid, the folder holds other work, or disk or memory do not suffice. These are found before
         work begins.
     """
-    rule, tiling = StoppingRule(vertices, threshold, compression), Tiling(tiles, client, workers, work, keep_work)
+    rule = StoppingRule(vertices, threshold, compression, detail)
+    tiling = Tiling(tiles, client, workers, work, keep_work)
     request = Request.of(normal_map, "default", decimation, integration, tileable, jumps, tiling)
     with request.stages([rule], partial(Estimate.of, rule=rule), threads, memory_limit, progress) as stages:
         (surface,) = surfaces_of(stages, [rule], jumps)
