@@ -18,8 +18,8 @@ from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.evaluation.synthetic.height_maps import relief
 from normalmesh.files.masks import read_mask
 from normalmesh.maps.cameras import read_camera_matrix
-from normalmesh.output.depth_maps import read_depth_map
-from normalmesh.output.mesh_conversion import convert_mesh
+from normalmesh.output.heights import read_depth_map
+from normalmesh.output.mesh_writing import convert_mesh
 
 
 class Payload:
