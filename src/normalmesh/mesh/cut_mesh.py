@@ -14,19 +14,12 @@ from normalmesh.mesh.screen_mesh import ScreenMesh, fans, following, inner_edges
 class CutMesh:
     """A mesh whose vertices are split where cut edges separate the faces around them.
 
-    Attributes
-    ----------
-    mesh : ScreenMesh
-        The mesh after cutting. The first copy of a vertex keeps its number, the others are numbered from N on.
-    origin : (N',) int32
-        The vertex, before cutting, that each vertex is a copy of.
-    component : (N',) int32
-        Connected component, before cutting, of each vertex.
+    The first copy of a vertex keeps its number, the others are numbered from N on.
     """
 
     mesh: ScreenMesh
-    origin: Int32
-    component: Int32
+    origin: Int32  # (N',) the vertex, before cutting, that each vertex is a copy of
+    component: Int32  # (N',) connected component of each vertex before cutting
 
     @classmethod
     def along(cls, mesh: ScreenMesh, edges: Integer) -> CutMesh:

@@ -24,14 +24,10 @@ class _Compilation(event.Listener):
     """Told of the beginning and the end of each compilation.
 
     Compilations are nested, as a kernel compiles those that it calls; Numba lets only one thread compile at a time.
-
-    Attributes
-    ----------
-    observers
-        Called when the compilation of a kernel that Python calls begins.
     """
 
     def __init__(self) -> None:
+        # Called when the compilation of a kernel that Python calls begins.
         self.observers: list[Callable[[], None]] = []
         self._depth, self._began, self._seconds = 0, 0.0, 0.0
         self._outermost = ExitStack()

@@ -42,29 +42,12 @@ def relief(
     it. Pixels without a height are filled from their nearest neighbours for the spline, but are background in the
     result.
 
-    Parameters
-    ----------
-    heights
-        Heights (H, W) towards the viewer, at least 3×3, NaN where unknown; or a grey image, or an NPY file.
-    camera
-        A camera or its name; see :func:`normalmesh.evaluation.synthetic.relief_case.lift`.
-    size
-        Side of a square image, or (rows, columns), of the result; default: those of the heights. If the map has more
-        pixels, it is smoothed first.
-    height
-        Height from the lowest to the highest point in pixels of the result. Default: heights are in pixels of the map,
-        and scaled with it; the range of an integer image is an eighth of the longer side.
-    smoothing
-        Standard deviation of a Gaussian filter in pixels of the heights, against quantisation steps of 8-bit images.
-    mask
-        Foreground (H, W) of the heights, nonzero = foreground; default: all finite pixels that are not transparent.
-    name
-        Name of the case; default: that of the file, or ``"relief"``.
-
-    Raises
-    ------
-    NormalMeshError
-        If the file or array is not a height map, or if the relief reaches the camera.
+    ``heights`` (H, W) towards the viewer, at least 3×3, are NaN where unknown; or a grey image, or an NPY file. The
+    ``mask`` (H, W) is of them, by default all finite pixels that are not transparent. A Gaussian filter of the standard
+    deviation ``smoothing`` (px) helps against quantisation steps of 8-bit images. If the map has more pixels than
+    ``size``, it is smoothed first. ``height`` is from the lowest to the highest point in pixels of the result. By
+    default heights are in pixels of the map, and scaled with it; the range of an integer image is an eighth of the
+    longer side.
     """
     if isinstance(heights, str | PathLike):
         name = name or Path(heights).stem
@@ -117,16 +100,8 @@ class _Spline:
 def fractal(size: int | tuple[int, int] = 512, seed: int = 0, height: float = 0.2) -> Float:
     """Return the heights (H, W) in pixels of a fractal mountain terrain with sharp crests and smooth valleys.
 
-    The same seed gives the same terrain at any size, with detail down to the pixel.
-
-    Parameters
-    ----------
-    size
-        Side of a square, or rows and columns.
-    seed
-        Seed of the random numbers.
-    height
-        Height from the lowest to the highest point, as a fraction of the longer side.
+    The same seed gives the same terrain at any size, with detail down to the pixel. ``height``, from the lowest to the
+    highest point, is a fraction of the longer side.
     """
     shape = checked_shape(size)
     longer = max(shape)
