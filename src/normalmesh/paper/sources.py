@@ -15,8 +15,8 @@ from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.datasets import open_dataset
 from normalmesh.evaluation.rendering.rendering import render_normal_map
 from normalmesh.evaluation.synthetic.analytic import cone, medallion, ridges, waves
-from normalmesh.evaluation.synthetic.height_maps import fractal, relief
 from normalmesh.evaluation.synthetic.models import knot, stone, vase
+from normalmesh.evaluation.synthetic.terrain import terrain
 
 CAMERAS = ("orthographic", "perspective")
 
@@ -42,8 +42,8 @@ def _load(source: Source) -> Case:
 
 def own_sources(size: int, cameras: Sequence[str] = CAMERAS) -> list[Source]:
     """Return the project's own cases: four formulas, a terrain, and three rendered models with self-occlusion."""
-    makers: dict[str, Callable[..., Case]] = {each.__name__: each for each in (medallion, ridges, cone, waves)}
-    makers["terrain"] = _terrain
+    makers: dict[str, Callable[..., Case]]
+    makers = {each.__name__: each for each in (medallion, ridges, cone, waves, terrain)}
     makers.update({each.__name__: partial(_rendered, each) for each in (stone, vase, knot)})
     return [
         Source(name, name, camera, partial(make, size, camera)) for camera in cameras for name, make in makers.items()
@@ -73,10 +73,6 @@ def chosen(sources: Sequence[Source], patterns: Sequence[str]) -> list[Source]:
 def first_of_groups(sources: Sequence[Source]) -> list[Source]:
     """Return one case per group, with its first camera, for pictures."""
     return list({source.group: source for source in reversed(sources)}.values())[::-1]
-
-
-def _terrain(size: int, camera: str) -> Case:
-    return relief(fractal(size), camera, name="terrain")
 
 
 def _rendered(model: Callable[[], Trimesh], size: int, camera: str) -> Case:
