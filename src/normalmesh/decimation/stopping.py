@@ -1,4 +1,4 @@
-"""Stopping rules: a decimation ends at a level of detail, a number of vertices, a cost, or a share of vertices saved."""
+"""Stopping rules: where a decimation ends."""
 
 from __future__ import annotations
 
