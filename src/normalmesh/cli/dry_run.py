@@ -16,8 +16,8 @@ from normalmesh.cli.run_summary import LONGEST_NAME
 from normalmesh.cli.settings import Settings
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.errors import path_text
-from normalmesh.files.windowed_arrays import open_array
 from normalmesh.maps.normal_maps import read_foreground
+from normalmesh.maps.stored_normals import read_array
 from normalmesh.reconstruction.estimates import Estimate
 from normalmesh.runtime.memory import available_memory, bytes_text
 from normalmesh.runtime.progress_bar import duration_text
@@ -132,7 +132,7 @@ def _foreground(job: Job) -> tuple[Bool, bool]:
     import numpy as np
 
     if job.settings.tiling is not None and job.source.is_dir():
-        return np.broadcast_to(np.bool_(True), open_array(job.source).size), False
+        return np.broadcast_to(np.bool_(True), read_array(job.source, in_memory=False).size), False
     return read_foreground(job.source, job.mask, job.settings.alpha, most=EXACT_PIXELS)
 
 

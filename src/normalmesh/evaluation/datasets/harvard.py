@@ -11,7 +11,7 @@ from normalmesh.array_types import Float32
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.datasets.case_assembly import repair_warnings_ignored
-from normalmesh.files.arrays import read_mat
+from normalmesh.files.arrays import read_normals
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.diagnosis import diagnose
@@ -30,7 +30,7 @@ def read(name: str, place: Path, camera: str) -> Case:
     """
     if (kind := file_format(place)) != "MAT":
         raise unusable(place, f"expected a MAT file of version 5 to 7, not {kind}; in Matlab, save(..., '-v7')")
-    stored, _ = read_mat(place, None)
+    stored, _ = read_normals(place, "MAT", None)
     if stored.dtype.kind != "f":
         raise unusable(place, f"normals must be floats, not {stored.dtype}")
     normals = np.asarray(stored[::-1], np.float32)
