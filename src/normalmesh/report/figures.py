@@ -35,7 +35,7 @@ ExplainedRows = list[tuple[str, str, str]]
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of a report: the most important ones, the others, seconds by stage, warnings, convention and looks."""
+    """The figures of a report: headline, details, seconds by stage, warnings, convention and looks."""
 
     headline: Rows
     details: Rows
