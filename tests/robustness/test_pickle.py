@@ -15,7 +15,6 @@ import normalmesh
 from invocation import invoke, write_medallion
 from normalmesh import NormalMeshError, read_normal_map
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
-from normalmesh.evaluation.synthetic.height_maps import relief
 from normalmesh.files.masks import read_mask
 from normalmesh.maps.cameras import read_camera_matrix
 from normalmesh.output.heights import read_depth_map
@@ -51,7 +50,6 @@ READERS: list[Callable[[Path], object]] = [
     read_depth_map,
     read_mask,
     read_camera_matrix,
-    relief,
     lambda path: read_normal_map(path, variable="normals"),
     lambda path: read_depth_map(path, variable="depth"),
 ]
