@@ -17,8 +17,8 @@ from normalmesh import NormalMeshError, read_normal_map
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files.masks import read_mask
 from normalmesh.maps.cameras import read_camera_matrix
-from normalmesh.output.depth_maps import read_depth_map
-from normalmesh.output.mesh_conversion import convert_mesh
+from normalmesh.output.heights import read_depth_map
+from normalmesh.output.mesh_writing import convert_mesh
 
 
 class Payload:

@@ -81,7 +81,7 @@ class Solid:
         NormalMeshError
             The suffix is unknown, or the path cannot be written; an old file stays.
         """
-        from normalmesh.output.solid_writing import write_solid
+        from normalmesh.output.mesh_writing import write_solid
 
         write_solid(self, path)
 

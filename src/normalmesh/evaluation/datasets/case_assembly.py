@@ -18,7 +18,7 @@ from normalmesh.maps.normal_maps import read_normal_map
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.perspective import Perspective
-from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.heights import read_depth_map
 
 #: Median angle in degrees between the normals and those of the depth, beyond which they do not match.
 MAX_MEDIAN_ANGLE = 30.0
