@@ -14,7 +14,6 @@ from normalmesh.array_types import Float, Int32
 from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.engine.array_file import Arrays
 from normalmesh.engine.engine import Engine
-from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.evaluation.metrics import mean_of_angles, sum_of_angles
 from normalmesh.integration.height_noise import component_noises
 from normalmesh.integration.integration_options import IntegrationOptions
@@ -166,13 +165,15 @@ class InTiles:
         """Return the mean angle in degrees between faces and normals; pixels that no face covers count as 90°."""
         mesh, camera = ScreenMesh(surface.screen, surface.faces), self.normal_map.camera
         faces, unknown = TileFaces.of(mesh, self.grid), camera.unknown_of_depth(camera.depth(surface.vertices))
-        normal_map = level_map(self.normal_map, surface.repeats)
+        normal_map, run = (
+            level_map(self.normal_map, surface.repeats),
+            self.runner.under(f"{len(surface.vertices)}-").run,
+        )
 
-        def arguments(tile: int) -> tuple[Any, ...]:
-            return normal_map, faces.part(tile, rings=False), unknown[faces.vertices(tile, rings=False)]
+        def further(tile: int, part: TileMesh) -> tuple[Any, ...]:
+            return (unknown[faces.vertices(tile, rings=False)],)
 
-        run = self.runner.under(f"{len(surface.vertices)}-").run
-        found = run("angles", tile_angles, LazyArguments(faces.tiles, arguments)).values()
+        found = faces.ask(run, "angles", tile_angles, normal_map, further, rings=False).values()
         total, covered = (sum(float(each[name]) for each in found) for name in ("total", "covered"))
         return mean_of_angles(total, covered, self.foreground)
 
