@@ -15,8 +15,8 @@ import numpy as np
 
 from normalmesh.array_types import Bool, Float, Int, Int32
 from normalmesh.decimation.rounds import RESERVE, needs_of_shape
-from normalmesh.engine.array_file import Arrays
-from normalmesh.engine.runner import Run, Runner
+from normalmesh.engine.array_file import Arrays, Run
+from normalmesh.engine.engine import Engine
 from normalmesh.integration.height_noise import height_noise_of, noise_of_faces, noises_of_parts
 from normalmesh.integration.mesh_solver import MAX_ERROR, STIFF, steep_share
 from normalmesh.integration.prior_correction import corrected
@@ -68,7 +68,7 @@ class MeshInPieces:
         Depths to respect, or None.
     target
         Number of vertices that the decimation was asked for, or None.
-    runner
+    engine
         Its stages below :data:`DECIMATE` were those of the decimation.
     """
 
@@ -87,15 +87,15 @@ class MeshInPieces:
         jumps: Jumps,
         prior: TiledPrior | None,
         target: int | None,
-        runner: Runner,
+        engine: Engine,
     ) -> None:
         self.mesh, self.jumps, self.prior = mesh, jumps, prior
         self._clean, self._grid, self._noises, self._height_noises = clean, grid, noises, height_noises
         self._normals, self._measured = (level_map(each, mesh.repeats) for each in (clean, clean.source))
-        self._runner, self._begun, self._wanted = runner, len(mesh.vertices), target
+        self._engine, self._begun, self._wanted = engine, len(mesh.vertices), target
         mesh.moving = np.ones_like(mesh.torn)
         self._target = max(target or 0, self._begun)
-        self._run: Run = runner.run
+        self._run: Run = engine.run
         self.then_solve("solve", lambda: None)
 
     @property
@@ -126,13 +126,13 @@ class MeshInPieces:
         """Change the mesh, and solve it, unless the result has been kept."""
 
         def make() -> WholeMesh:
-            runner = self._runner.under(f"{name}-")
-            self._run = runner.run
+            engine = self._engine.under(f"{name}-")
+            self._run = engine.run
             change()
-            self._solve(runner)
+            self._solve(engine)
             return self.mesh
 
-        self.mesh = self._runner.kept(name, make)
+        self.mesh = self._engine.kept(name, make)
 
     def refine_in_turn(self, turns: range) -> None:
         """Run some rounds on the components that move; bad faces of those that are cut are removed afterwards."""
@@ -155,7 +155,7 @@ class MeshInPieces:
 
     def finish(self, tidies: bool) -> None:
         """Remove bad faces if ``tidies``, and add vertices up to the number asked for."""
-        self._run = self._runner.under("tidy-").run
+        self._run = self._engine.under("tidy-").run
         self._fill_up(np.full_like(self.torn, tidies), self._target)
 
     def _fill_up(self, tidied: Bool, target: int) -> None:
@@ -164,12 +164,12 @@ class MeshInPieces:
             self.moving = np.ones_like(self.torn)
             self._refine(range(0), tidied, target)
 
-    def _solve(self, runner: Runner) -> None:
+    def _solve(self, engine: Engine) -> None:
         """Solve for the unknown of the mesh, and estimate its error.
 
         Components that a prior fixes are relative to the levels of the mesh.
         """
-        mesh, run, repeats = self.mesh, runner.run, self.repeats
+        mesh, run, repeats = self.mesh, engine.run, self.repeats
         faces = TileFaces.of(self.screen(), self._grid, repeats)
 
         def further(tile: int, part: TileMesh) -> tuple[Any, ...]:
@@ -187,13 +187,13 @@ class MeshInPieces:
         if self.prior is not None:
             terms = self.prior.terms(faces, equations, offsets, run)
             connected = faces.mesh.components[mesh.faces[:, 0]]
-            normals = TiledEquations(edges, connected, faces.tile, centroids, tree, runner.under("prior-").run)
+            normals = TiledEquations(edges, connected, faces.tile, centroids, tree, engine.under("prior-").run)
             component = mesh.component[mesh.faces[:, 0]]
             found = corrected(offsets, normals, terms, component, self.is_placed, MAX_ERROR * scale)
             mesh.levels, offsets, error = found.levels, found.x, max(error, found.error)
         mesh.unknown, mesh.error = self._heights(faces, equations, offsets, run), error / scale
         if self.prior is not None and self.prior.largest_weight > STIFF:
-            plain = self._heights(faces, equations, solution.x, runner.under("plain-").run)
+            plain = self._heights(faces, equations, solution.x, engine.under("plain-").run)
             mesh.bent = steep_share(faces.mesh, (mesh.unknown - plain) / scale, component)
 
     def _heights(self, faces: TileFaces, equations: Mapping[int, Arrays], offsets: Float, run: Run) -> Float:
@@ -254,7 +254,7 @@ class MeshInPieces:
         """Return the faces (K,) of the mesh that a prior fixes; None without a prior."""
         if self.prior is None:
             return None
-        return self.prior.on_faces(mesh, self._runner.under("fixed-").run).touched.astype(np.int32)
+        return self.prior.on_faces(mesh, self._engine.under("fixed-").run).touched.astype(np.int32)
 
     def coverage(self, mesh: ScreenMesh) -> Coverage:
         """Return how the mesh agrees with the foreground."""
@@ -263,7 +263,7 @@ class MeshInPieces:
         row, column = np.divmod(flipped, clean.shape[1])
         own = by_tile(self._grid.tile_of(np.stack([column, row], axis=1).astype(np.float64)))
         arguments = {key: (clean, self._grid.tile(key), flipped[chosen]) for key, chosen in own.items()}
-        found = self._runner.run("coverage", tile_coverage, arguments)
+        found = self._engine.run("coverage", tile_coverage, arguments)
         uncovered = np.zeros(len(areas), np.int64)
         for each in found.values():
             uncovered += np.bincount(each["components"], minlength=len(areas))
@@ -278,14 +278,14 @@ class MeshInPieces:
         def further(tile: int, part: TileMesh) -> tuple[Any, ...]:
             return unknown[faces.vertices(tile, rings=False)], of_face[faces.own(tile)]
 
-        found = faces.ask(self._runner.run, "deviations", tile_variances, self._measured, further, rings=False)
-        held = None if self.prior is None else self.prior.held(mesh, self._runner.under("held-").run)
+        found = faces.ask(self._engine.run, "deviations", tile_variances, self._measured, further, rings=False)
+        held = None if self.prior is None else self.prior.held(mesh, self._engine.under("held-").run)
         twins = None if self.repeats is None else self.repeats.wrap(mesh).first_twins
         return height_noise_of(mesh, noises, tuple(faces.gathered(found, "whole", "curved")), "facets", held, twins)
 
     def seconds(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return wall and CPU seconds of the integration by stage."""
-        return self._runner.seconds_by_stage(DECIMATE, among=False)
+        return self._engine.seconds_by_stage(DECIMATE, among=False)
 
     def decimation(self) -> Decimation:
         """Return the report on the decimation of all pieces."""
@@ -293,7 +293,7 @@ class MeshInPieces:
         collapses, flips, moves = (int(count) for count in mesh.done[:3])
         total = Round(self._begun, collapses, flips, moves, float(mesh.done[3]))
         reasons = [] if target is None else list(self._why_missed(target))
-        seconds, dropped = self._runner.seconds_by_stage(DECIMATE), mesh.dropped_lines
+        seconds, dropped = self._engine.seconds_by_stage(DECIMATE), mesh.dropped_lines
         return Decimation((total,), target, not reasons, *seconds, dropped, "; ".join(reasons))
 
     def _why_missed(self, target: int) -> Sequence[str]:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from normalmesh.array_types import Bool, Float, Int, Int32
-from normalmesh.engine.array_file import Arrays
-from normalmesh.engine.runner import Run
+from normalmesh.engine.array_file import Arrays, Run
 from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.mesh.repeats import Repeats

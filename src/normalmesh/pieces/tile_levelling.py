@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from normalmesh.engine.array_file import Arrays
-from normalmesh.engine.runner import Run
+from normalmesh.engine.array_file import Arrays, Run
 from normalmesh.facets import _face_means as columns
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.integration.levelling import (

@@ -16,8 +16,7 @@ import numpy as np
 from normalmesh.array_types import Bool, Float32, Int, Int32
 from normalmesh.decimation.hierarchy import BLOCK, MIXED_LEVEL, PERIOD, Hierarchy, Region, level_of
 from normalmesh.decimation.near_cells import NearCells
-from normalmesh.engine.array_file import Arrays
-from normalmesh.engine.runner import Run
+from normalmesh.engine.array_file import Arrays, Run
 from normalmesh.facets._face_means import CENTRE_U, CENTRE_V
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.jumps._snapping import Cells

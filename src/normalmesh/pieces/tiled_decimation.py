@@ -21,8 +21,7 @@ from normalmesh.decimation.rounds import FIRST_TARGET, RESERVE
 from normalmesh.decimation.side_matching import matched_sides, room_for_matching
 from normalmesh.decimation.start_mesh import FEATURES, FULL, LEVEL_SHARE, OVERSAMPLING
 from normalmesh.decimation.stopping import StoppingRule, falling_targets
-from normalmesh.engine.array_file import Arrays
-from normalmesh.engine.runner import Run
+from normalmesh.engine.array_file import Arrays, Run
 from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.mesh.raster import covered_pixels
