@@ -57,7 +57,7 @@ def solved_by(engine, mesh, normal_map, prior, weight, jumps):
     whole = WholeMesh(mesh.vertices, mesh.faces, waiting, seams, none).cut()
     given = TiledPrior.of(IntegrationOptions(prior=prior, prior_weight=weight), clean, grid, jumps, run)
     noises = np.zeros((1, 2))
-    MeshInPieces(whole, clean, grid, noises, noises, jumps, given, None, engine)
+    MeshInPieces(whole, clean, grid, noises, noises, jumps, given, engine)
     fixed = whole.component[whole.faces[given.on_faces(whole.screen(), run).touched, 0]]
     shift = mean_levels(whole.unknown, whole.component, whole.screen(), normal_map.camera, 1.0)
     return whole.unknown - with_prior_levels(shift, whole.levels, fixed)[whole.component], whole

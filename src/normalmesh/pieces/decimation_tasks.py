@@ -18,6 +18,7 @@ from normalmesh.array_types import Bool, Float, Floating, Int
 from normalmesh.decimation.collapse import counting_collapser
 from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.hierarchy import PERIOD, Hierarchy, Region
+from normalmesh.decimation.mask_counts import outline_sides
 from normalmesh.decimation.polylines import Segments
 from normalmesh.decimation.quadrics import Pixels
 from normalmesh.decimation.rounds import Decimator
@@ -90,14 +91,17 @@ def _clipped(line: JumpLine, area: Window) -> list[JumpLine]:
 
 
 def tile_histogram(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan) -> Arrays:
-    """Count the pixel corners of a tile by their error in the hierarchy, and its foreground pixels, if it has any."""
+    """Count the pixel corners of a tile by their error in the hierarchy, its pixels and outline, if it has any."""
     tile, area = grid.tile(key), grid.area
     if not clean.mask_window(tile.rows, tile.columns).any():
         return {}
     hierarchy, normal_map = _tile_hierarchy(clean, grid, key, plan)
     rows = None if tile.bottom == area.bottom else -1
     columns = None if tile.right == area.right else -1
-    return {"counts": hierarchy.histogram(rows, columns), "foreground": np.array(normal_map.foreground)}
+    around = tile.grown(1, area)
+    sides = outline_sides(clean.mask_window(around.rows, around.columns), tile.place_in(around))
+    counts = {"foreground": normal_map.foreground, "sides": sides}
+    return {"counts": hierarchy.histogram(rows, columns), **{name: np.array(each) for name, each in counts.items()}}
 
 
 def begin_tile(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan, rungs: Float) -> Arrays:

@@ -66,8 +66,6 @@ class MeshInPieces:
         (C, 2) degrees and correlation of the noise of each component of the mesh, and with what rounding adds.
     jumps, prior
         Depths to respect, or None.
-    target
-        Number of vertices that the decimation was asked for, or None.
     engine
         Its stages below :data:`DECIMATE` were those of the decimation.
     """
@@ -86,15 +84,14 @@ class MeshInPieces:
         height_noises: Float,
         jumps: Jumps,
         prior: TiledPrior | None,
-        target: int | None,
         engine: Engine,
     ) -> None:
         self.mesh, self.jumps, self.prior = mesh, jumps, prior
         self._clean, self._grid, self._noises, self._height_noises = clean, grid, noises, height_noises
         self._normals, self._measured = (level_map(each, mesh.repeats) for each in (clean, clean.source))
-        self._engine, self._begun, self._wanted = engine, len(mesh.vertices), target
+        self._engine, self._begun = engine, len(mesh.vertices)
         mesh.moving = np.ones_like(mesh.torn)
-        self._target = max(target or 0, self._begun)
+        self._target = max(mesh.target or 0, self._begun)
         self._run: Run = engine.run
         self.then_solve("solve", lambda: None)
 
@@ -289,12 +286,12 @@ class MeshInPieces:
 
     def decimation(self) -> Decimation:
         """Return the report on the decimation of all pieces."""
-        mesh, target = self.mesh, self._wanted
+        mesh, target = self.mesh, self.mesh.target
         collapses, flips, moves = (int(count) for count in mesh.done[:3])
         total = Round(self._begun, collapses, flips, moves, float(mesh.done[3]))
         reasons = [] if target is None else list(self._why_missed(target))
         seconds, dropped = self._engine.seconds_by_stage(DECIMATE), mesh.dropped_lines
-        return Decimation((total,), target, not reasons, *seconds, dropped, "; ".join(reasons))
+        return Decimation((total,), target, not reasons, *seconds, dropped, "; ".join(reasons), detail=mesh.detail)
 
     def _why_missed(self, target: int) -> Sequence[str]:
         """Explain why the mesh does not have the number of vertices that was asked for; empty if it has."""

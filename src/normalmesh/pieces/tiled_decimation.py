@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from normalmesh.array_types import Bool, Floating, Int, Int32
+from normalmesh.decimation.content import Content
 from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.hierarchy import PERIOD, bin_of, level_of
 from normalmesh.decimation.polylines import affordable_lines
@@ -72,6 +73,12 @@ def decimate_in_pieces(
     filled = [key for key in keys if len(found[key])]
     areas = {key: int(found[key]["foreground"]) for key in filled}
     foreground, histogram = sum(areas.values()), np.sum([found[key]["counts"] for key in filled], axis=0)
+    if rule.detail is not None:
+        # What lines keep is no matter of the content.
+        free = {key: (clean, grid, key, replace(plan, lines=())) for key in filled}
+        tiles = (run("content", tile_histogram, free, work=0.03) if lines else found).values()
+        counts, sides = (np.sum([tile[name] for tile in tiles if len(tile)], axis=0) for name in ("counts", "sides"))
+        rule = rule.with_detail(Content(counts, foreground, int(sides)).vertices, foreground)
     plan = _started(plan, histogram, rule, foreground)
     wanted = rule.expected_vertices(foreground)
     wanted -= 0 if repeats is None else room_for_matching(wanted)
@@ -90,7 +97,7 @@ def decimate_in_pieces(
     least = round((1 - TOLERATED) * target) if target_given else 0
     for stage in ("strips", "crossings", "crossings-2"):
         _decimate_zones(mesh, clean, grid, plan, run, stage, least)
-    mesh.dropped_lines = len(lines) - len(plan.lines)
+    mesh.dropped_lines, mesh.target, mesh.detail = len(lines) - len(plan.lines), rule.target(foreground), rule.detail
     if target_given:
         _trim(mesh, clean, grid, plan, run, wanted)
     if repeats is not None:

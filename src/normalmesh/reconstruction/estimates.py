@@ -234,9 +234,9 @@ def estimate_memory(
     Returns
     -------
     int
-        The peak in bytes. It is an upper bound for numbers of vertices and ``max_error``. With ``threshold``, ``detail``
-        and ``max_angle`` the content decides on the number of vertices, and a typical one is assumed; the reconstruction
-        ends with an error where it would need more memory than is allowed.
+        The peak in bytes. It is an upper bound for numbers of vertices and ``max_error``. With ``threshold``,
+        ``detail`` and ``max_angle`` the content decides on the number of vertices, and a typical one is assumed; the
+        reconstruction ends with an error where it would need more memory than is allowed.
     """
     checked_choice(start, STARTS, "start")
     if _holds_normals(normal_map):

@@ -44,10 +44,9 @@ from normalmesh.runtime.monitor import Monitor, OnProgress
 
 
 class Decimated(NamedTuple):
-    """A decimated mesh, the number of vertices asked for if any, and who runs the stages that follow."""
+    """A decimated mesh, and who runs the stages that follow."""
 
     mesh: WholeMesh
-    target: int | None
     engine: Engine
 
 
@@ -140,20 +139,20 @@ class InTiles:
             run = engine.under(DECIMATE).run
             arguments = self.clean, self.grid, rule, self.options.decimation, run, self.jumps.lines
             mesh = engine.kept("decimated", partial(decimate_in_pieces, *arguments)).cut()
-            yield Decimated(mesh, rule.target(self.foreground), engine)
+            yield Decimated(mesh, engine)
 
     def solve(self, mesh: Decimated) -> MeshInPieces:
         """Solve a mesh for the first time."""
         assert self.noise is not None
         assert self.jumps is not None
-        whole, target, engine = mesh
+        whole, engine = mesh
         run = engine.run
         labels = partial(at_points, self.clean, self.grid, stage="labels", task=labels_at, run=run)
         noises = component_noises(self.noise, whole.screen(), whole.component, labels)
         of_heights, jumps = with_rounding(noises, self.noise.rounding), self.jumps
         if whole.repeats is not None:
             jumps, whole.repeats = levelled_tiles(self.clean, whole.repeats, jumps, self.grid, run)
-        return MeshInPieces(whole, self.clean, self.grid, noises, of_heights, jumps, self.prior, target, engine)
+        return MeshInPieces(whole, self.clean, self.grid, noises, of_heights, jumps, self.prior, engine)
 
     def trial(self, rule: StoppingRule, on_progress: OnProgress | None) -> InTiles:
         """Return the stages of another surface of the same map, whose noise and jumps are known."""
