@@ -41,12 +41,7 @@ MAX_FACES = 4
 @max_pixels_option
 @json_option
 def convert(
-    source: Path,
-    target: Path,
-    normals: Path | None,
-    size: tuple[int, int] | None,
-    as_json: bool,
-    **camera: Any,
+    source: Path, target: Path, normals: Path | None, size: tuple[int, int] | None, as_json: bool, **camera: Any
 ) -> None:
     """Convert the mesh or depth map IN to OUT.
 

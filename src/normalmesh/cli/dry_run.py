@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from normalmesh.array_types import Bool
 from normalmesh.cli.console import Console
 from normalmesh.cli.error_handling import error_text
@@ -71,7 +73,10 @@ def _cells(content: dict[str, Any]) -> list[str]:
 
 def _estimate(job: Job) -> tuple[dict[str, str], dict[str, Any]]:
     """Return the estimate of a job as texts by label, and as a dictionary for JSON."""
-    foreground, is_known = _foreground(job)
+    if job.settings.tiling is not None and job.source.is_dir():
+        foreground, is_known = np.broadcast_to(np.array(True), open_array(job.source).size), False
+    else:
+        foreground, is_known = read_foreground(job.source, job.mask, job.settings.alpha, most=EXACT_PIXELS)
     rows, columns = foreground.shape
     count = int(foreground.sum()) if is_known else foreground.size
     available = available_memory()
@@ -117,15 +122,6 @@ def _in_tiles(job: Job, foreground: Bool, is_known: bool) -> tuple[dict[str, Any
         "available_disk": shutil.disk_usage(next(folders)).free,
     }
     return found, [estimate.vertices], tiling.needs_text(estimate, settings.memory_limit, settings.threads)
-
-
-def _foreground(job: Job) -> tuple[Bool, bool]:
-    """Return the foreground (H, W) of the map of a job, and whether it is known."""
-    import numpy as np
-
-    if job.settings.tiling is not None and job.source.is_dir():
-        return np.broadcast_to(np.bool_(True), open_array(job.source).size), False
-    return read_foreground(job.source, job.mask, job.settings.alpha, most=EXACT_PIXELS)
 
 
 def _certainty(settings: Settings) -> str:

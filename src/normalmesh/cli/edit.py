@@ -65,7 +65,10 @@ def edit(
         found = reading.normal_map(source)
         found = found.filled() if fill else found
         if kept is not None:
-            _check_inside(kept, found.shape, str(crop))
+            (top, left, height, width), (rows, columns) = kept, found.shape
+            if not (0 < height <= rows - top and 0 < width <= columns - left):
+                where = f"not inside the image of {columns}x{rows}"
+                raise NormalMeshError(f"the rectangle {crop} (columns x rows + left + top) is {where}")
         found = found if crop is None else found.crop(kept, margin=margin)
         found = found if rotate is None else found.rotated(int(rotate))
         found = found if resize is None else found.resize(resize)
@@ -82,12 +85,3 @@ def _fields(found: NormalMap, files: list[Path]) -> dict[str, str]:
         "camera": found.camera.describe(),
         "wrote": ", ".join(map(path_text, files)),
     }
-
-
-def _check_inside(kept: tuple[int, int, int, int], shape: tuple[int, int], given: str) -> None:
-    """Raise an error if a rectangle (top, left, height, width) is not inside an image of rows and columns."""
-    top, left, height, width = kept
-    if not (0 < height <= shape[0] - top and 0 < width <= shape[1] - left):
-        raise NormalMeshError(
-            f"the rectangle {given} (columns x rows + left + top) is not inside the image of {shape[1]}x{shape[0]}"
-        )

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from normalmesh.evaluation.cases import Case
     from normalmesh.evaluation.looks import Looks
     from normalmesh.evaluation.metrics import Evaluation
-    from normalmesh.normals.normal_map import NormalMap
 
 #: What was aligned, for people.
 ALIGNED_BY = {
@@ -98,10 +97,12 @@ def evaluate(
         check_targets([error_map], [result, normals, reading.mask, reading.camera, truth, truth_model])
     console = Console()
     with console.running():
+        from normalmesh.evaluation.cases import Case
         from normalmesh.evaluation.metrics import evaluate as compare
 
         with console.working("reading"):
-            case = _case(reading.normal_map(normals), units)
+            normal_map = reading.normal_map(normals)
+            case = Case("truth", normal_map, units=units or normal_map.camera.default_units)
             case = _with_truth(case, truth, -1.0 if away else 1.0, truth_model, placed, console)
         with console.working("comparing"):
             found = compare(result, case, align=align)
@@ -113,13 +114,6 @@ def evaluate(
     print_figures(_figures(result, found), lambda: _fields(found, align is not None), as_json)
     if error_map is not None:
         _write_error_map(error_map, found, scale, console)
-
-
-def _case(normal_map: NormalMap, units: str | None) -> Case:
-    """Return the normal map as a case without true depth."""
-    from normalmesh.evaluation.cases import Case
-
-    return Case("truth", normal_map, units=units or normal_map.camera.default_units)
 
 
 def _with_truth(case: Case, truth: Path | None, sign: float, model: str | None, placed: bool, console: Console) -> Case:

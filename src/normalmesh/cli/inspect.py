@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 @reading_options
 @max_pixels_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
-def inspect(
-    normals: tuple[Path, ...],
-    as_json: bool,
-    **options: Any,
-) -> None:
+def inspect(normals: tuple[Path, ...], as_json: bool, **options: Any) -> None:
     """Describe the files NORMALS, and recommend the convention to read them with.
 
     A file that cannot be read does not stop the others, but the exit status is then 1.

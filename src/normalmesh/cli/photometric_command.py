@@ -64,8 +64,8 @@ def photometric(
     order (1, 2, 10) for a folder, a pattern, and files in the order of the alphabet, as the shell gives them.
     """
     from normalmesh.files.atomic import check_targets, write_atomically
-    from normalmesh.files.encoding import NORMALS_SUFFIXES, checked_suffix
-    from normalmesh.photometric.albedo import ALBEDO_SUFFIXES
+    from normalmesh.files.encoding import NORMALS_SUFFIXES, checked_suffix, encode_normals
+    from normalmesh.photometric.albedo import ALBEDO_SUFFIXES, encode_albedo
     from normalmesh.photometric.photometric import photometric_stereo
 
     checked_suffix(output, NORMALS_SUFFIXES, "normals")
@@ -74,7 +74,8 @@ def photometric(
     check_targets(filter(None, (output, albedo)), [*photographs, lights, mask, intensities])
     with Console().running():
         found = photometric_stereo(_in_order(photographs), lights, mask, intensities=intensities, **options)
-    files = _files(found, output, albedo)
+    files: Files = {} if albedo is None else {albedo: encode_albedo(albedo, found.albedo)}
+    files[output] = encode_normals(output, found.normal_map.normals, found.normal_map.mask)
     write_atomically(files)
     figures = {**_figures(found), "files": list(map(str, files))}
     print_figures(figures, lambda: _fields(found, output, albedo), as_json)
@@ -88,16 +89,6 @@ def _in_order(names: tuple[str, ...]) -> str | list[str]:
         return names[0]
     as_sorted = any(list(names) == sorted(names, key=key) for key in (str, str.casefold))
     return sorted(names, key=natural_key) if as_sorted else list(names)
-
-
-def _files(found: PhotometricStereo, output: Path, albedo: Path | None) -> Files:
-    """Return the content of each output file, the normals last."""
-    from normalmesh.files.encoding import encode_normals
-    from normalmesh.photometric.albedo import encode_albedo
-
-    files: Files = {} if albedo is None else {albedo: encode_albedo(albedo, found.albedo)}
-    files[output] = encode_normals(output, found.normal_map.normals, found.normal_map.mask)
-    return files
 
 
 def _figures(found: PhotometricStereo) -> dict[str, Any]:

@@ -23,13 +23,7 @@ from normalmesh.errors import path_text
 @click.option("--pixel-size", type=POSITIVE, help="Size of a pixel, in the unit of FILE, if it is not 1.")
 @click.option("--texture", type=click.Path(path_type=Path), help="Photo to show on the surface; requires --normals.")
 @max_pixels_option
-def report(
-    file: Path,
-    output: Path | None,
-    normals: Path | None,
-    texture: Path | None,
-    **options: Any,
-) -> None:
+def report(file: Path, output: Path | None, normals: Path | None, texture: Path | None, **options: Any) -> None:
     """Write an HTML report of FILE, which any browser opens offline: what reconstruct writes, or a normal map.
 
     FILE is a mesh (PLY, OBJ, GLB, STL, 3MF, …), heights (TIFF, EXR, NPY, PNG), a folder of 3D Tiles, or a normal

@@ -228,12 +228,6 @@ class Settings(MapReading):
         """Whether a tolerance is given, which takes a reconstruction that tries several numbers of vertices."""
         return self.max_angle is not None or self.max_error is not None
 
-    @property
-    def closed_gaps(self) -> str:
-        """What becomes of the gaps at jumps: beside a solid, a surface has its walls."""
-        gaps = self.gaps or "auto"
-        return "walls" if gaps == "auto" and self.solid is not None else gaps
-
     def estimate(self, counts: MaskCounts) -> Estimate:
         """Return what a reconstruction of a mask takes."""
         cuts = not self.continuous
@@ -247,13 +241,9 @@ class Settings(MapReading):
         """Return what a reconstruction in tiles takes."""
         assert self.tiling is not None
         side = checked_tile(self.tiling.side, "--tile-size")
-        return TiledEstimate(shape, foreground, self._expected_vertices(foreground), side)
-
-    def _expected_vertices(self, foreground: int) -> int:
-        """Return the vertices to expect of the finest surface; those of a tolerance are the content's."""
-        if self.lod is not None:
-            return self.levels(foreground)[0]
-        return StoppingRule(**({} if self.is_within else self.rule)).expected_vertices(foreground)
+        # The content decides on the vertices that a tolerance takes.
+        rule = {"vertices": self.levels(foreground)[0]} if self.lod else {} if self.is_within else self.rule
+        return TiledEstimate(shape, foreground, StoppingRule(**rule).expected_vertices(foreground), side)
 
     def levels(self, foreground: int) -> list[int]:
         """Return the vertices of the levels of detail for a number of foreground pixels, finest first."""
@@ -265,18 +255,21 @@ class Settings(MapReading):
         self, normal_map: NormalMap | MapOnDisk, output: Path, prior: Any, jumps: Any, progress: OnProgress
     ) -> list[Surface]:
         """Reconstruct the surface of a normal map, or one surface per level of detail, for an output."""
+        gaps = self.gaps or "auto"
         options: dict[str, Any] = {
             "discontinuities": False if self.continuous else "auto",
-            "gaps": self.closed_gaps,
+            # Beside a solid, a surface has its walls.
+            "gaps": "walls" if gaps == "auto" and self.solid is not None else gaps,
             "threads": self.threads,
             "memory_limit": self.memory_limit,
             "progress": progress,
             "prior": prior,
             "jumps": jumps,
             "units": self.units_of(normal_map),
+            "tileable": self.tile or False,
+            "tiles": self.tiling and self.tiling.at(output),
             **self._chosen("distance", "min_certainty"),
         }
-        options |= {"tileable": self.tile or False, "tiles": self.tiling and self.tiling.at(output)}
         if self.lod is not None:
             return nm.reconstruct_levels(normal_map, self.levels(normal_map.foreground), **options)
         if self.is_within:

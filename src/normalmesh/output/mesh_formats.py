@@ -33,8 +33,7 @@ from normalmesh.output.glb import (
     surface_extras,
     without_placement,
 )
-from normalmesh.output.normal_texture import normal_texture, reduced_shape, tangent_frames
-from normalmesh.output.textures import JPEG
+from normalmesh.output.textures import JPEG, normal_texture, reduced_shape, tangent_frames
 from normalmesh.output.three_mf import THREE_MF, off_of_3mf
 from normalmesh.output.tileset import TILESET
 

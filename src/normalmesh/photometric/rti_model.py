@@ -150,12 +150,6 @@ class _Reader:
     def __init__(self, path: Path, contents: mmap) -> None:
         self.path, self.contents, self.position = path, contents, 0
 
-    def header(self) -> RTIHeader:
-        raise NotImplementedError
-
-    def model(self) -> RTIModel:
-        raise NotImplementedError
-
     def line(self) -> str:
         """Return the next line."""
         end = self.contents.find(b"\n", self.position, self.position + MAX_LINE)
@@ -354,4 +348,4 @@ def _predict(planes: list[UInt8], index: int, plane: _Plane, corrections: UInt8)
 
 
 #: What reads a file, by its format as :func:`.formats.file_format` names it.
-RTI_FORMATS: dict[str, type[_Reader]] = {"PTM": _PolynomialReader, "RTI": _HarmonicsReader}
+RTI_FORMATS: dict[str, type[_PolynomialReader | _HarmonicsReader]] = {"PTM": _PolynomialReader, "RTI": _HarmonicsReader}
