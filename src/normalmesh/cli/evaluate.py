@@ -11,8 +11,16 @@ import click
 
 from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import MapReading
-from normalmesh.cli.option_tables import json_option, max_pixels_option, reading_options, reject_several, require
-from normalmesh.cli.option_types import POSITIVE
+from normalmesh.cli.option_tables import (
+    flag,
+    json_option,
+    max_pixels_option,
+    option,
+    reading_options,
+    reject_several,
+    require,
+)
+from normalmesh.cli.option_types import FILE, POSITIVE
 from normalmesh.cli.printing import print_figures
 from normalmesh.cli.render import rendered
 from normalmesh.errors import NormalMeshError, count_text, path_text
@@ -35,29 +43,23 @@ MIN_TRUTH_COVERAGE = 0.9
 
 
 @click.command(short_help="Measure errors against ground truth.")
-@click.argument("result", type=click.Path(path_type=Path))
-@click.option(
-    "--normals", type=click.Path(path_type=Path), required=True, help="Normal map that RESULT was reconstructed from."
-)
+@click.argument("result", type=FILE)
+@option("--normals", "Normal map that RESULT was reconstructed from.", FILE, required=True)
 @reading_options
-@click.option("--truth", type=click.Path(path_type=Path), help="True depth: NPY, NPZ, MAT, EXR, TIFF or PNG.")
-@click.option("--away", is_flag=True, help="Orthographic --truth increases away from the viewer.")
-@click.option(
-    "--truth-model", metavar="MODEL", help="Model that NORMALS was rendered from: file or name (stone, vase, knot)."
-)
-@click.option("--placed", is_flag=True, help="MODEL is in the camera frame already; default: fitted to the image.")
-@click.option(
+@option("--truth", "True depth: NPY, NPZ, MAT, EXR, TIFF or PNG.", FILE)
+@flag("--away", "Orthographic --truth increases away from the viewer.")
+@option("--truth-model MODEL", "Model that NORMALS was rendered from: file or name (stone, vase, knot).")
+@flag("--placed", "MODEL is in the camera frame already; default: fitted to the image.")
+@option(
     "--align",
-    type=click.Choice(("offset", "scale", "similarity", "rigid")),
-    help="What to align before errors are computed; default: offset (orthographic) or scale (perspective). "
+    "What to align before errors are computed; default: offset (orthographic) or scale (perspective). "
     "rigid also forgives a tilt, similarity a tilt and a scale.",
+    click.Choice(("offset", "scale", "similarity", "rigid")),
 )
-@click.option("--pixel-size", type=POSITIVE, metavar="MM", help="Size of a pixel, for an orthographic RESULT in mm.")
-@click.option("--units", help="Unit of the depth, such as mm.")
-@click.option(
-    "--error-map", type=click.Path(path_type=Path), help="Write a PNG of the depth error, or of the angular error."
-)
-@click.option("--scale", type=click.FloatRange(0, min_open=True), help="Error at the end of the colour scale.")
+@option("--pixel-size MM", "Size of a pixel, for an orthographic RESULT in mm.", POSITIVE)
+@option("--units", "Unit of the depth, such as mm.")
+@option("--error-map", "Write a PNG of the depth error, or of the angular error.", FILE)
+@option("--scale", "Error at the end of the colour scale.", click.FloatRange(0, min_open=True))
 @max_pixels_option
 @json_option
 def evaluate(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from normalmesh.cli.console import Console
-from normalmesh.cli.option_tables import json_option, max_pixels_option
-from normalmesh.cli.option_types import POSITIVE
+from normalmesh.cli.option_tables import json_option, max_pixels_option, option
+from normalmesh.cli.option_types import FILE, POSITIVE
 from normalmesh.cli.printing import print_figures, size_text
 from normalmesh.errors import path_text
 
@@ -22,29 +22,21 @@ SHARE = click.FloatRange(0, 1, max_open=True)
 
 @click.command(short_help="Estimate normals from photographs.")
 @click.argument("photographs", nargs=-1, required=True)
-@click.option(
-    "--lights",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Directions to the lights: one x y z per line, or an .lp file with names.",
-)
-@click.option("--mask", type=click.Path(path_type=Path), help="Mask image of the foreground; default: all pixels.")
-@click.option("--intensities", type=click.Path(path_type=Path), help="Text file with 1 or 3 numbers per light.")
-@click.option(
-    "--darkest", type=SHARE, default=0.0, help="Share of the values of a pixel to ignore as shadows, such as 0.3."
-)
-@click.option("--brightest", type=SHARE, default=0.0, help="Share of the values to ignore as highlights, such as 0.1.")
-@click.option("--saturation", type=POSITIVE, help="Value from which on photographs are clipped, as stored.")
-@click.option("--convention", default="opengl", show_default=True, help="Axes of the lights, as of a normal map.")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
+@option("--lights", "Directions to the lights: one x y z per line, or an .lp file with names.", FILE, required=True)
+@option("--mask", "Mask image of the foreground; default: all pixels.", FILE)
+@option("--intensities", "Text file with 1 or 3 numbers per light.", FILE)
+@option("--darkest", "Share of the values of a pixel to ignore as shadows, such as 0.3.", SHARE, default=0.0)
+@option("--brightest", "Share of the values to ignore as highlights, such as 0.1.", SHARE, default=0.0)
+@option("--saturation", "Value from which on photographs are clipped, as stored.", POSITIVE)
+@option("--convention", "Axes of the lights, as of a normal map.", default="opengl", show_default=True)
+@option(
+    "--output -o",
+    "Normals as PNG (16 bit, with alpha), EXR, TIFF or NPY.",
+    FILE,
     default=Path("normals.png"),
     show_default=True,
-    help="Normals as PNG (16 bit, with alpha), EXR, TIFF or NPY.",
 )
-@click.option("--albedo", type=click.Path(path_type=Path), help="Also write the albedo: PNG for textures, or NPY.")
+@option("--albedo", "Also write the albedo: PNG for textures, or NPY.", FILE)
 @max_pixels_option
 @json_option
 def photometric(
