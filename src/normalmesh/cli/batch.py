@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 from normalmesh import NormalMeshError
 from normalmesh.cli.console import Console, each_warning
-from normalmesh.cli.dry_run import needs_text
 from normalmesh.cli.error_handling import error_text
 from normalmesh.cli.job import Job
 from normalmesh.cli.output_files import Result, check_targets, write_outputs
 from normalmesh.cli.printing import PrintedTable, field_text
 from normalmesh.cli.run_summary import RunSummary, table_of
-from normalmesh.cli.settings import Settings
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.errors import path_text
-from normalmesh.maps.maps_on_disk import MapOnDisk
 from normalmesh.maps.point_files import read_control_points, read_jump_lines
 from normalmesh.mesh.solid import solid_of
-from normalmesh.normals.normal_map import NormalMap
 from normalmesh.output.mesh_writing import check_texture
+from normalmesh.reconstruction.estimates import Estimate
+from normalmesh.reconstruction.tiled_estimate import TiledEstimate
 from normalmesh.runtime.monitor import OnProgress, Step
 
 #: Exit statuses: an input has failed; all are written, but one is not within ``--max-angle`` or ``--max-error``.
@@ -91,7 +88,7 @@ class _Batch:
 
     def _run(self, job: Job, summary: RunSummary, progress: OnProgress) -> None:
         """Read, reconstruct and write one input, and fill its summary."""
-        settings, console, tiling = job.settings, self.console, job.settings.tiling
+        settings, console = job.settings, self.console
         began = time.perf_counter()
         check_targets(job)
         prior = None if job.prior is None else read_control_points(job.prior)
@@ -103,8 +100,12 @@ class _Batch:
         summary.add_normal_map(normal_map, settings.strength)
         summary.seconds["read"] = time.perf_counter() - began
         notify = console.notice if self.table is None else console.detail
-        notify(field_text("needs", _needs_text(settings, normal_map)))
-        with nullcontext() if tiling is None else tiling.work_kept(job.output, console):
+        if settings.tiles:
+            estimate: Estimate | TiledEstimate = settings.tiled_estimate(normal_map.shape, normal_map.foreground)
+        else:
+            estimate = settings.estimate(MaskCounts.of(normal_map.mask_window(slice(None), slice(None))))
+        notify(field_text("needs", settings.needs_text(estimate)))
+        with settings.work_kept(job.output, console):
             surfaces = settings.surfaces(normal_map, job.output, prior, jumps, progress)
             summary.add_surfaces(surfaces)
             measured = surfaces
@@ -124,11 +125,3 @@ class _Batch:
             for path in write_outputs(job, Result(surfaces, solids, normal_map, summary.warnings)):
                 summary.outputs.append(path)
         summary.seconds |= {"write": time.perf_counter() - reconstructed, "total": time.perf_counter() - began}
-
-
-def _needs_text(settings: Settings, normal_map: NormalMap | MapOnDisk) -> str:
-    """Return what a reconstruction of a map takes, as text."""
-    if settings.tiling is None:
-        return needs_text(settings.estimate(MaskCounts.of(normal_map.mask_window(slice(None), slice(None)))))
-    estimate = settings.tiled_estimate(normal_map.shape, normal_map.foreground)
-    return settings.tiling.needs_text(estimate, settings.memory_limit, settings.threads)

@@ -59,7 +59,7 @@ def inspect(normals: tuple[Path, ...], as_json: bool, **options: Any) -> None:
 
 
 def _fields(found: Inspection) -> dict[str, str]:
-    from normalmesh.cli.dry_run import needs_text
+    from normalmesh.cli.settings import needs_text
 
     rows, columns = found.shape
     verdict, *reasons = str(found.diagnosis).splitlines()

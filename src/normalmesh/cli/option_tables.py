@@ -174,7 +174,7 @@ repeat_options = table(
     click.option("--tile-y", help="As --tile, but upwards and downwards only.", **_direction),
 )
 
-#: The arguments of `Tiling.of`.
+#: How large maps are reconstructed.
 tiling_options = table(
     flag("--tiles", "Work in tiles, on all cores or a cluster; the map may exceed the memory."),
     option("--tile-size PIXELS", f"Side of a tile of --tiles.  [default: {TILE}]", int),

@@ -45,9 +45,8 @@ SECTIONS = {
     ),
     "Large maps": ("tiles", "tile_size", "scheduler", "workers", "work", "keep_work"),
 }
-#: Files that each input has, and the options of `Tiling`. All others are fields of `Settings`.
+#: Files that each input has. All other options are fields of `Settings`.
 COMPANIONS = ("mask", "texture", "prior", "jump_lines", "depth", "jumps")
-TILING = ("tiles", "tile_size", "scheduler", "workers", "work", "keep_work")
 
 
 @click.command(cls=SectionedCommand, sections=SECTIONS, short_help="Reconstruct surfaces from normal maps.")
@@ -115,13 +114,12 @@ def reconstruct(
     from normalmesh.cli.dry_run import estimate_all
     from normalmesh.cli.job import jobs_of
     from normalmesh.cli.output_files import reject_clashes
-    from normalmesh.cli.settings import Settings, Tiling
+    from normalmesh.cli.settings import Settings
 
     reject_several([name for name, given in (("verbose", verbose), ("quiet", quiet)) if given])
     companions = {name: options.pop(name) for name in COMPANIONS}
-    tiling = Tiling.of(**{name: options.pop(name) for name in TILING})
-    jobs = jobs_of(normals, outputs, companions, Settings(**options, tiling=tiling))
-    if len(jobs) > 1 and tiling is not None and tiling.work is not None:
+    jobs = jobs_of(normals, outputs, companions, Settings(**options))
+    if len(jobs) > 1 and jobs[0].settings.work is not None:
         raise click.UsageError("--work is for one input only; without it, each has its own next to its output")
     for job in jobs:
         job.check()
