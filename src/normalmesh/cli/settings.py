@@ -27,10 +27,9 @@ from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.output.glb import Scale
 from normalmesh.output.tileset import TILESET
-from normalmesh.reconstruction import tiling
 from normalmesh.reconstruction.estimates import Estimate
 from normalmesh.reconstruction.tiled_estimate import TiledEstimate
-from normalmesh.reconstruction.tiling import checked_tile
+from normalmesh.reconstruction.tiling import Tiling, checked_tile
 from normalmesh.runtime.memory import bytes_text
 from normalmesh.runtime.memory_budget import limited_memory
 from normalmesh.runtime.monitor import OnProgress
@@ -208,7 +207,9 @@ class Settings(MapReading):
         self, normal_map: NormalMap | MapOnDisk, output: Path, prior: Any, jumps: Any, progress: OnProgress
     ) -> list[Surface]:
         """Reconstruct the surface of a normal map, or one surface per level of detail, for an output."""
-        gaps = self.gaps or "auto"
+        gaps, tiling = self.gaps or "auto", None
+        if self.tiles:  # the work folder is kept until the outputs are written
+            tiling = Tiling(self.tile_side, self.scheduler, self.workers, self.work_folder(output), keep_work=True)
         options: dict[str, Any] = {
             "discontinuities": False if self.continuous else "auto",
             # Beside a solid, a surface has its walls.
@@ -220,7 +221,7 @@ class Settings(MapReading):
             "jumps": jumps,
             "units": self.units_of(normal_map),
             "tileable": self.tile or False,
-            "tiles": self._tiling(output) if self.tiles else None,
+            "tiles": tiling,
             **self._chosen("distance", "min_certainty"),
         }
         if self.lod is not None:
@@ -240,10 +241,6 @@ class Settings(MapReading):
             return Path(self.work)
         beside = output.parent if output.name == TILESET else output
         return beside.with_name(beside.name + WORK)
-
-    def _tiling(self, output: Path) -> tiling.Tiling:
-        """Return what a reconstruction for an output takes. The folder is kept until the outputs are written."""
-        return tiling.Tiling(self.tile_side, self.scheduler, self.workers, self.work_folder(output), keep_work=True)
 
     @contextmanager
     def work_kept(self, output: Path, console: Console) -> Iterator[None]:

@@ -75,27 +75,17 @@ class RTIHeader:
 
 @dataclass(frozen=True, eq=False)
 class RTIModel:
-    """Brightness of the pixels as a function of the light.
-
-    Attributes
-    ----------
-    header
-        The header of the file.
-    coefficients
-        (channels, H, W, terms) uint8 as stored, the first row at the top; one channel is luminance.
-    colour
-        (H, W, 3) uint8, by which luminance is multiplied; None if there are three channels.
-    scale, offset
-        A coefficient is ``scale · byte + offset``, for brightness 1 at full white; each of the length ``terms``.
-    basis
-        Function that gives the values (K, terms) that coefficients multiply, from unit directions (K, 3) to lights.
-    """
+    """Brightness of the pixels as a function of the light."""
 
     header: RTIHeader
+    #: (channels, H, W, terms) as stored, the first row at the top; one channel is luminance, multiplied by the colour.
     coefficients: UInt8
+    #: (H, W, 3); None if there are three channels.
     colour: UInt8 | None
+    #: Of the length ``terms``: a coefficient is ``scale · byte + offset``, for brightness 1 at full white.
     scale: Float
     offset: Float
+    #: From unit directions (K, 3) to lights to the values (K, terms) that coefficients multiply.
     basis: Callable[[Float], Float]
 
 
