@@ -25,7 +25,7 @@ from normalmesh.evaluation.datasets.case_assembly import (
     repair_warnings_ignored,
     required_file,
 )
-from normalmesh.files.arrays import read_mat
+from normalmesh.files.arrays import read_normals
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.diagnosis import diagnose
@@ -109,7 +109,7 @@ def read_harvard(name: str, place: Path, camera: str) -> Case:
     """
     if (kind := file_format(place)) != "MAT":
         raise unusable(place, f"expected a MAT file of version 5 to 7, not {kind}; in Matlab, save(..., '-v7')")
-    stored, _ = read_mat(place, None)
+    stored, _ = read_normals(place, "MAT", None)
     if stored.dtype.kind != "f":
         raise unusable(place, f"normals must be floats, not {stored.dtype}")
     normals = np.asarray(stored[::-1], np.float32)
@@ -122,7 +122,7 @@ def read_harvard(name: str, place: Path, camera: str) -> Case:
 def _harvard_map(path: Path, normals: Float32) -> NormalMap:
     """Return the normal map of normals (H, W, 3), NaN or zero outside; warn if the data contradict the axes."""
     mask = np.asarray(np.isfinite(normals).all(axis=2) & normals.any(axis=2))
-    if diagnose(normals, mask).strongly_excludes(Convention.parse("opengl")):
+    if diagnose(normals).strongly_excludes(Convention.parse("opengl")):
         warnings.warn(
             f"{path_text(path)}: the data contradict x right, y up, z towards the viewer, bottom row first",
             NormalMeshWarning,
