@@ -14,7 +14,7 @@ from normalmesh import ScreenMesh, read_normal_map
 from normalmesh.evaluation.synthetic import analytic
 from normalmesh.files.encoding import encode_normals
 from normalmesh.maps.inspection import MaskStatistics, inspect_file
-from normalmesh.normals.noise import closure_error, estimate_noise
+from normalmesh.normals.noise import closure_error, component_noise
 
 
 def labels(text):
@@ -51,7 +51,7 @@ def test_json_holds_the_figures(tmp_path):
     found = figures(path)
     normal_map = read_normal_map(path)
     assert (found["rows"], found["columns"], found["mask"]["foreground"]) == (SIZE, SIZE, normal_map.foreground)
-    noise = estimate_noise(normal_map)
+    noise = component_noise(normal_map).usual
     assert found["noise_degrees"] == pytest.approx(noise.degrees)
     assert found["closure_error_px"] == pytest.approx(closure_error(normal_map, noise.as_white))
     assert found["needs"]["vertices"] == round(0.02 * normal_map.foreground)

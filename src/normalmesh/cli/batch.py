@@ -42,7 +42,8 @@ def run(jobs: Sequence[Job], console: Console, as_json: bool) -> int:
             summary = batch.run_job(job, console.part(number, len(jobs), job.source.name))
             batch.report(summary)
             failed += summary.error is not None
-            missed += summary.tolerance is not None and not summary.tolerance["met"]
+            tolerance = summary.figures["tolerance"]
+            missed += tolerance is not None and not tolerance["met"]
     if table is not None:
         parts = [f"{len(jobs) - failed} of {len(jobs)} reconstructed"]
         parts += [f"{failed} failed"] * bool(failed) + [f"{missed} beyond the tolerance"] * bool(missed)

@@ -11,13 +11,13 @@ from normalmesh.cli.console import Console
 from normalmesh.cli.error_handling import error_text
 from normalmesh.cli.job import Job
 from normalmesh.cli.output_files import check_formats
-from normalmesh.cli.printing import PrintedTable, field_text, json_text
-from normalmesh.cli.run_summary import LONGEST_NAME
+from normalmesh.cli.printing import field_text, json_text
+from normalmesh.cli.run_summary import table_of
 from normalmesh.cli.settings import Settings
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.errors import path_text
-from normalmesh.files.windowed_arrays import open_array
 from normalmesh.maps.normal_maps import read_foreground
+from normalmesh.maps.stored_normals import read_array
 from normalmesh.reconstruction.estimates import Estimate
 from normalmesh.runtime.memory import available_memory, bytes_text
 from normalmesh.runtime.progress_bar import duration_text
@@ -31,7 +31,8 @@ HEADER_ONLY = "; only the header was read, --mask makes it exact"
 def estimate_all(jobs: Sequence[Job], console: Console, as_json: bool) -> int:
     """Print the estimate of each job, and return the exit status: 1 if one has failed."""
     failed = 0
-    table = _table(jobs) if len(jobs) > 1 else None
+    columns = ("pixels", "foreground", "vertices", "memory", "time")
+    table = table_of([job.source for job in jobs], columns, (-13, -10, -8, -7)) if len(jobs) > 1 else None
     for job in jobs:
         try:
             check_formats(job)
@@ -52,15 +53,6 @@ def estimate_all(jobs: Sequence[Job], console: Console, as_json: bool) -> int:
 def needs_text(estimate: Estimate) -> str:
     """Return the bytes in addition to the normal map, and the seconds on one core, as text."""
     return f"about {bytes_text(estimate.memory)} of memory and, on one core, {duration_text(estimate.seconds)}"
-
-
-def _table(jobs: Sequence[Job]) -> PrintedTable:
-    """Return the table for the estimates of several jobs."""
-    longest = max(len(path_text(job.source)) for job in jobs)
-    return PrintedTable(
-        ["input", "pixels", "foreground", "vertices", "memory", "time"],
-        [min(longest, LONGEST_NAME), -13, -10, -8, -7],
-    )
 
 
 def _cells(content: dict[str, Any]) -> list[str]:
@@ -132,7 +124,7 @@ def _foreground(job: Job) -> tuple[Bool, bool]:
     import numpy as np
 
     if job.settings.tiling is not None and job.source.is_dir():
-        return np.broadcast_to(np.bool_(True), open_array(job.source).size), False
+        return np.broadcast_to(np.bool_(True), read_array(job.source, in_memory=False).size), False
     return read_foreground(job.source, job.mask, job.settings.alpha, most=EXACT_PIXELS)
 
 

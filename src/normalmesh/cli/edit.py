@@ -57,13 +57,12 @@ def edit(
     from normalmesh.files.atomic import check_targets
 
     reading = MapReading(**options)
-    view = reading.view()
     require("--margin", margin > 0, "--crop", crop)
     kept = None if crop is None else rectangle(crop)
     files = [target] if matrix is None else [matrix, target]
     check_targets(files, [source, reading.mask, reading.camera])
     with Console().running():
-        found = reading.normal_map(source, view)
+        found = reading.normal_map(source)
         found = found.filled() if fill else found
         if kept is not None:
             _check_inside(kept, found.shape, str(crop))

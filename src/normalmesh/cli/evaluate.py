@@ -11,10 +11,10 @@ import click
 
 from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import MapReading
-from normalmesh.cli.model_options import rendered
 from normalmesh.cli.option_tables import json_option, max_pixels_option, reading_options, reject_several, require
 from normalmesh.cli.option_types import POSITIVE
 from normalmesh.cli.printing import print_figures
+from normalmesh.cli.render import rendered
 from normalmesh.errors import NormalMeshError, count_text, path_text
 
 if TYPE_CHECKING:
@@ -69,7 +69,6 @@ def evaluate(
     truth_model: str | None,
     placed: bool,
     align: str | None,
-    pixel_size: float | None,
     units: str | None,
     error_map: Path | None,
     scale: float | None,
@@ -83,8 +82,8 @@ def evaluate(
     scale (perspective) of each component, which normals do not determine, is aligned first; see --align.
     """
     reading = MapReading(**options)
-    view = reading.view(pixel_size).or_stored(result)
-    units = units or (None if pixel_size is None else "mm")
+    units = units or (None if reading.pixel_size is None else "mm")
+    reading = reading.or_stored(result)
     reject_several([name for name, value in (("truth", truth), ("truth_model", truth_model)) if value is not None])
     require("--away", away, "--truth", truth)
     require("--placed", placed, "--truth-model", truth_model)
@@ -102,7 +101,7 @@ def evaluate(
         from normalmesh.evaluation.metrics import evaluate as compare
 
         with console.working("reading"):
-            case = _case(reading.normal_map(normals, view), units)
+            case = _case(reading.normal_map(normals), units)
             case = _with_truth(case, truth, -1.0 if away else 1.0, truth_model, placed, console)
         with console.working("comparing"):
             found = compare(result, case, align=align)

@@ -38,14 +38,12 @@ def inspect(
 
     failed = False
     reading, console = MapReading(**options), Console()
-    view = reading.view()
     with console.running():
         for position, path in enumerate(normals):
             try:
                 with console.working(f"inspecting {path_text(path.name)}"):
-                    found = inspect_file(
-                        path, reading.mask, view.argument(path), reading.convention, alpha=reading.alpha
-                    )
+                    camera = reading.camera_argument(path)
+                    found = inspect_file(path, reading.mask, camera, reading.convention, alpha=reading.alpha)
             except Exception as error:
                 failed = True
                 console.failure(error, path if len(normals) > 1 else None)

@@ -122,8 +122,7 @@ def reconstruct(
     from normalmesh.cli.dry_run import estimate_all
     from normalmesh.cli.job import jobs_of
     from normalmesh.cli.output_files import reject_clashes
-    from normalmesh.cli.settings import Settings
-    from normalmesh.cli.tile_settings import Tiling
+    from normalmesh.cli.settings import Settings, Tiling
 
     reject_several([name for name, given in (("verbose", verbose), ("quiet", quiet)) if given])
     companions = {name: options.pop(name) for name in COMPANIONS}

@@ -27,7 +27,6 @@ def report(
     file: Path,
     output: Path | None,
     normals: Path | None,
-    pixel_size: float | None,
     texture: Path | None,
     **options: Any,
 ) -> None:
@@ -44,7 +43,6 @@ def report(
         raise click.UsageError(f"{path_text(file)} is a report already: normalmesh view shows it")
     require("--texture", texture is not None, "--normals", normals)
     reading = MapReading(**options)
-    view = reading.view(pixel_size)
     output = output or _beside(file)
     check_targets([output], [file, normals, texture, reading.mask, reading.camera])
     if output.suffix.lower() not in PAGES:
@@ -52,9 +50,9 @@ def report(
     console = Console()
     with console.running():
         if normals is None:
-            page = page_of(file, reading, view, console)
+            page = page_of(file, reading, console)
         else:
-            page = compared_page(file, reading.normal_map(normals, view.or_stored(file)), texture, console)
+            page = compared_page(file, reading.or_stored(file).normal_map(normals), texture, console)
     write_atomically({output: page})
     print_field("wrote", path_text(output))
 

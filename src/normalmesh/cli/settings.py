@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,14 @@ from typing import Any
 import click
 
 import normalmesh as nm
-from normalmesh.cli.map_reading import CameraChoice, MapReading
-from normalmesh.cli.option_tables import option_name, reject_several
-from normalmesh.cli.tile_settings import Tiling
+from normalmesh.cli.console import Console
+from normalmesh.cli.interruption import cleanups
+from normalmesh.cli.map_reading import MapReading
+from normalmesh.cli.option_tables import TILE, option_name, reject_several
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.stopping import DEFAULT_COMPRESSION, StoppingRule
-from normalmesh.errors import NormalMeshError
+from normalmesh.engine.work_folder import holds_results, remove_work
+from normalmesh.errors import NormalMeshError, count_text, path_text
 from normalmesh.maps.maps_on_disk import MapOnDisk
 from normalmesh.mesh.lengths import MILLIMETRES, Length
 from normalmesh.mesh.relief import check_parallel
@@ -23,10 +26,16 @@ from normalmesh.mesh.surface import Surface
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.output.glb import Scale
+from normalmesh.output.tileset import TILESET
+from normalmesh.reconstruction import tiling
 from normalmesh.reconstruction.estimates import Estimate
 from normalmesh.reconstruction.tiled_estimate import TiledEstimate
 from normalmesh.reconstruction.tiling import checked_tile
+from normalmesh.runtime.memory import bytes_text
+from normalmesh.runtime.memory_budget import limited_memory
 from normalmesh.runtime.monitor import OnProgress
+from normalmesh.runtime.progress_bar import duration_text
+from normalmesh.runtime.threads import MAX_THREADS
 
 #: Options that choose the resolution, of which at most one may be given.
 RESOLUTION_OPTIONS = ("vertices", "threshold", "compression", "max_angle", "max_error", "lod")
@@ -34,14 +43,91 @@ RESOLUTION_OPTIONS = ("vertices", "threshold", "compression", "max_angle", "max_
 UNKNOWN_UNITS = "units"
 #: Options that need the whole map in memory.
 NOT_IN_TILES = ("preview", "report")
+#: Suffix of the work folder beside an output.
+WORK = ".work"
 NEEDS_PERSPECTIVE = "--distance requires a perspective camera: add --camera, --focal-px or --fov"
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How to work in tiles: their side in pixels, the address of a scheduler or the number of processes, the folder."""
+
+    side: int
+    scheduler: str | None
+    workers: int | None
+    work: str | None
+    keep_work: bool
+
+    @classmethod
+    def of(cls, tiles: bool, tile_size: int | None, **options: Any) -> Tiling | None:
+        """Return the tiling that options ask for; None if none."""
+        if not tiles:
+            for name, value in {"tile_size": tile_size, **options}.items():
+                if value not in (None, False):
+                    raise click.UsageError(f"{option_name(name)} is an option of --tiles: add that")
+            return None
+        reject_several([name for name in ("scheduler", "workers") if options[name] is not None])
+        return cls(TILE if tile_size is None else tile_size, **options)
+
+    def __str__(self) -> str:
+        return f"of {self.side} px"
+
+    def folder(self, output: Path) -> Path:
+        """Return the work folder for an output."""
+        if self.work is not None:
+            return Path(self.work)
+        beside = output.parent if output.name == TILESET else output
+        return beside.with_name(beside.name + WORK)
+
+    def at(self, output: Path) -> tiling.Tiling:
+        """Return what a reconstruction for an output takes. The folder is kept until the outputs are written."""
+        return tiling.Tiling(self.side, self.scheduler, self.workers, self.folder(output), keep_work=True)
+
+    @contextmanager
+    def work_kept(self, output: Path, console: Console) -> Iterator[None]:
+        """Remove the work folder at the end, unless it is to be kept; after an error or a signal, say where it is."""
+        folder = self.folder(output)
+        is_new = not folder.exists()
+
+        def tell() -> None:
+            if holds_results(folder):
+                console.alert(f"normalmesh: work is kept in {path_text(folder)}; the same command goes on from there")
+
+        cleanups.append(tell)
+        try:
+            yield
+        except Exception:
+            tell()
+            if is_new and not holds_results(folder):
+                remove_work(folder)
+            raise
+        finally:
+            cleanups.remove(tell)
+        if not self.keep_work:
+            remove_work(folder)
+
+    def needs_text(self, estimate: TiledEstimate, memory_limit: float | None, threads: int | None) -> str:
+        """Return the memory, the disk and the time of an estimate as text."""
+        disk, leader, worker = map(bytes_text, (estimate.disk, estimate.leader_memory, estimate.worker_memory))
+        if self.scheduler is not None:
+            return (
+                f"about {leader} of memory here and {worker} for each thread of a worker, {disk} on disk and, on one "
+                f"core, {duration_text(estimate.seconds(1))}"
+            )
+        cores = threads or MAX_THREADS
+        with limited_memory(memory_limit):
+            count = min(cores, estimate.fitting_workers()) if self.workers is None else self.workers
+        each = f"{leader} and {count} × {worker}" if count else f"{leader} and {worker}"
+        return (
+            f"about {bytes_text(estimate.memory(count))} of memory ({each}), {disk} on disk and, on "
+            f"{count_text(cores, 'core')}, {duration_text(estimate.seconds(cores))}"
+        )
 
 
 @dataclass(frozen=True)
 class Settings(MapReading):
     """The options as given. Fields are named after the options; None means not given. Each input has its own mask."""
 
-    pixel_size: float | None = None
     distance: float | None = None
     compression: float | None = None
     vertices: int | None = None
@@ -67,6 +153,7 @@ class Settings(MapReading):
 
     def __post_init__(self) -> None:
         reject_several(self.rule)
+        super().__post_init__()
         for conflict in self._conflicts():
             raise click.UsageError(conflict)
 
@@ -76,7 +163,7 @@ class Settings(MapReading):
             yield "--width is an option of --solid: add that"
         if self.flatten is not None and self.tile is not None:
             yield "--flatten would part the copies that --tile joins, which have no mean slope: give only one of them"
-        yield from self._camera_conflicts(self.camera_choice.is_perspective)
+        yield from self._camera_conflicts(self.is_perspective)
         # The unit of a map that stays on disk may be in its file.
         width_is_length = self.width is not None and self.width.unit in MILLIMETRES
         is_known = self.tiling is not None or self.units == "mm" or width_is_length
@@ -121,7 +208,7 @@ class Settings(MapReading):
         """The unit of length of the surfaces: mm if the scale is given, px of an orthographic map, else unknown."""
         if self.pixel_size is not None or self.distance is not None:
             return "mm"
-        return UNKNOWN_UNITS if self.camera_choice.is_perspective else "px"
+        return UNKNOWN_UNITS if self.is_perspective else "px"
 
     def units_of(self, normal_map: NormalMap | MapOnDisk) -> str:
         """Return the unit of length of the surface of a map, whose file may hold its camera or its unit."""
@@ -135,11 +222,6 @@ class Settings(MapReading):
         named = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in RESOLUTION_OPTIONS}
         there = {name: value for name, value in named.items() if value not in (None, False)}
         return {**self.rule, **there, "units": self.units}
-
-    @property
-    def camera_choice(self) -> CameraChoice:
-        """The camera that the options choose."""
-        return self.view(self.pixel_size)
 
     @property
     def is_within(self) -> bool:

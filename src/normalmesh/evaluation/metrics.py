@@ -18,7 +18,7 @@ from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.gauges import DepthGauge, PointGauge
 from normalmesh.evaluation.looks import Looks, looks_of
-from normalmesh.evaluation.synthetic.image_geometry import pixel_centres
+from normalmesh.evaluation.synthetic.relief_case import pixel_centres
 from normalmesh.mesh.surface import Surface, face_normals
 from normalmesh.normals.camera import MAX_COORDINATE, Camera
 from normalmesh.normals.mask_labels import component_labels

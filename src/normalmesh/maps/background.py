@@ -71,24 +71,11 @@ def find_background(
 ) -> tuple[Colour, UInt8] | None:
     """Find the background of a map without a mask, besides what holds no normal.
 
-    While it looks, it keeps one byte a pixel: background spreads from the border all over the image.
+    Returns its colour and a state (H, W), at least :data:`._background.BACKGROUND` where there is background; None if
+    there is none. While it looks, it keeps one byte a pixel: background spreads from the border all over the image.
 
-    Parameters
-    ----------
-    windows
-        The vectors, as decoded, in the file's own channels.
-    border
-        Vectors (n, 3) of the border of the image.
-    sample
-        Those (m, 3) of the foreground among :func:`sampled_pixels`.
-    step
-        Difference of successive values, as a component; 0 for floats.
-
-    Returns
-    -------
-    Colour, (H, W) uint8, or None
-        Its colour and a state, at least :data:`._background.BACKGROUND` where there is background; None if there is
-        none.
+    Vectors are as decoded, in the file's own channels: all of them, those (n, 3) of the ``border``, and those (m, 3) of
+    the foreground among :func:`sampled_pixels`. ``step``: difference of successive values; 0 for floats.
     """
     colour = border_colour(border, step)
     lengths = None if colour is None else _usual_lengths(windows, colour, sample)

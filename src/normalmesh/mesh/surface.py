@@ -592,7 +592,7 @@ class Surface:
 
     def view(self) -> pyvista.Plotter:
         """Show the surface in a PyVista plotter, whose ``show()`` opens a window; needs ``normalmesh[view3d]``."""
-        from normalmesh.pictures import pyvista_view
+        from normalmesh.pictures.plots import pyvista_view
 
         return pyvista_view(self)
 

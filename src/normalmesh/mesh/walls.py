@@ -60,16 +60,22 @@ def walls_of(mesh: ScreenMesh, level: Float) -> Int32:
 
 
 def _ranked(pairs: Integer, level: Float) -> tuple[Int, Int]:
-    """Return the rank (N,) of vertices in an order of all columns, each by level, and the vertex (R,) of each rank.
+    """Return the ranks (N,) of vertices, and the vertex (R,) of each; vertices across a cut (K, 2) share a column."""
+    column, members = components(pairs.astype(np.int32), len(level)), np.unique(pairs).astype(np.int64)
+    rank = np.zeros(len(level), np.int64)
+    rank[members], first = ranks(column[members], level[members])
+    return rank, members[first]
 
-    Vertices across a cut (K, 2) share a column. Those at the same point of space share a rank.
+
+def ranks(column: Integer, level: Float) -> tuple[Int, Int]:
+    """Return the rank (N,) of points in an order of all columns, each by level, and the first point (R,) of each rank.
+
+    Those at the same level of a column share a rank.
     """
-    column = components(pairs.astype(np.int32), len(level))
-    order = np.unique(pairs).astype(np.int64)
-    order = order[np.lexsort((level[order], column[order]))]
+    order = np.lexsort((level, column))
     is_new = np.ones(len(order), np.bool_)
     is_new[1:] = (np.diff(column[order]) != 0) | (np.diff(level[order]) != 0)
-    rank = np.zeros(len(level), np.int64)
+    rank = np.empty(len(order), np.int64)
     rank[order] = np.cumsum(is_new) - 1
     return rank, order[is_new]
 

@@ -19,8 +19,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from normalmesh.array_types import Float, Integer
-from normalmesh.engine.array_file import Arrays
-from normalmesh.engine.runner import Run
+from normalmesh.engine.array_file import Arrays, Run
 from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.prior_correction import Solve

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from normalmesh.array_types import Bool, Float, Int, Int32
+from normalmesh.engine.array_file import Arrays, Run
+from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
@@ -23,27 +25,13 @@ RINGS = 2
 
 @dataclass(frozen=True, eq=False)
 class TileMesh:
-    """The faces of a tile, and those around them.
+    """The faces of a tile, and those around them."""
 
-    Attributes
-    ----------
-    vertices : (n, 2)
-        Positions in the image.
-    faces : (m, 3) int32
-        Faces of the tile first.
-    numbers : (m,) int32
-        The faces in the whole mesh.
-    tile : (m,) int32
-        The tile of each face, below and above all numbers for copies beyond the sides of a mesh that repeats.
-    on_boundary : (n,) bool
-        Vertices at the boundary of the whole mesh.
-    """
-
-    vertices: Float
-    faces: Int32
-    numbers: Int32
-    tile: Int32
-    on_boundary: Bool
+    vertices: Float  # (n, 2): positions in the image
+    faces: Int32  # (m, 3): those of the tile first
+    numbers: Int32  # (m,): the faces in the whole mesh
+    tile: Int32  # (m,): the tile of each face, as in labels of TileFaces
+    on_boundary: Bool  # (n,): vertices at the boundary of the whole mesh
 
     @property
     def own(self) -> int:
@@ -61,40 +49,19 @@ class TileMesh:
 
 @dataclass(frozen=True, eq=False)
 class TileFaces:
-    """Which faces of a mesh belong to which tile.
+    """Which faces of a mesh belong to which tile."""
 
-    Attributes
-    ----------
-    mesh : ScreenMesh
-        The mesh, and copies of faces beyond its sides if it repeats.
-    face_of : (M',) int32
-        The face of the mesh that each of these faces is.
-    tile : (M,) int32
-        The tile of each face: that of its centroid.
-    labels : (M',) int32
-        The same with −1 for copies beyond the left and the upper side, T for those beyond the others: so one tile only
-        is the highest at each edge across sides.
-    order : (M,) int64
-        Faces by tile, ascending.
-    starts : (T + 1,) int64
-        Where the faces of each tile begin in ``order``.
-    in_collar : (K,) int64
-        Faces within some rings of faces of another tile.
-    owner : (N',) int32
-        Lowest tile of the faces at each vertex, T for those of copies only.
-    on_boundary : (N',) bool
-        Vertices at the boundary.
-    """
-
-    mesh: ScreenMesh
-    face_of: Int32
-    tile: Int32
+    mesh: ScreenMesh  # with copies of faces beyond its sides if it repeats
+    face_of: Int32  # (M',): the face of the mesh that each of these faces is
+    tile: Int32  # (M,): the tile of each face: that of its centroid
+    #: (M',): the same with −1 for copies beyond the left and the upper side, T for those beyond the others: so one tile
+    #: only is the highest at each edge across sides.
     labels: Int32
-    order: Int
-    starts: Int
-    in_collar: Int
-    owner: Int32
-    on_boundary: Bool
+    order: Int  # (M,): faces by tile, ascending
+    starts: Int  # (T + 1,): where the faces of each tile begin in order
+    in_collar: Int  # (K,): faces within some rings of faces of another tile
+    owner: Int32  # (N',): lowest tile of the faces at each vertex, T for those of copies only
+    on_boundary: Bool  # (N',): vertices at the boundary
 
     @classmethod
     def of(cls, mesh: ScreenMesh, grid: TileGrid, repeats: Repeats | None = None) -> TileFaces:
@@ -126,7 +93,25 @@ class TileFaces:
         """The tiles that have faces."""
         return np.flatnonzero(np.diff(self.starts)).tolist()
 
-    def gathered(self, results: Mapping[int, Mapping[str, Any]], *names: str) -> Iterator[Any]:
+    def ask(
+        self,
+        run: Run,
+        stage: str,
+        task: Callable[..., Arrays],
+        source: WindowedMap,
+        further: Callable[[int, TileMesh], tuple[Any, ...]] = lambda tile, part: (),
+        rings: bool = True,
+        work: float = 0.0,
+    ) -> Mapping[int, Arrays]:
+        """Return what a task answers for the part of each tile, of a map and further arguments for the tile."""
+
+        def arguments(tile: int) -> tuple[Any, ...]:
+            part = self.part(tile, rings)
+            return source, part, *further(tile, part)
+
+        return run(stage, task, LazyArguments(self.tiles, arguments), work=work)
+
+    def gathered(self, results: Mapping[int, Arrays], *names: str) -> Iterator[Any]:
         """Yield arrays (M, …) of all faces from those that the tiles have for their own, None for names they lack."""
         for name in names:
             if name not in results[self.tiles[0]]:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from normalmesh.engine.array_file import Arrays, packed, unpacked
-from normalmesh.engine.runner import Run
+from normalmesh.engine.array_file import Arrays, Run, packed, unpacked
 from normalmesh.jumps.finding import MIN_COMPONENT, jumps_along, jumps_of_component, jumps_of_pixels
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.normals.component_maps import ALIGNED

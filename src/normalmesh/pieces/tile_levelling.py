@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from normalmesh.engine.array_file import Arrays
-from normalmesh.engine.runner import Run
-from normalmesh.engine.task_arguments import LazyArguments
+from normalmesh.engine.array_file import Arrays, Run
 from normalmesh.facets import _face_means as columns
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.integration.levelling import (
@@ -32,8 +30,7 @@ def levelled_tiles(
     """Return the placement of jumps, and how a map repeats, after its mean slope has been taken away."""
     mesh = coarse_mesh(clean.mask_window, repeats)
     faces = TileFaces.of(mesh, grid)
-    arguments = LazyArguments(faces.tiles, lambda tile: (clean, faces.part(tile, rings=False)))
-    (table,) = faces.gathered(run("level", tile_means, arguments), "table")
+    (table,) = faces.gathered(faces.ask(run, "level", tile_means, clean, rings=False), "table")
     return levelled_by(FaceMeans(mesh, clean.camera, table), repeats, jumps)
 
 

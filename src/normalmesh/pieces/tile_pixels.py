@@ -5,21 +5,19 @@ Meshes of tiles are joined to the mesh of the whole, with its vertices and faces
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from normalmesh.array_types import Bool, Float32, Int, Int32
-from normalmesh.decimation._hierarchy import BINS
 from normalmesh.decimation.hierarchy import BLOCK, MIXED_LEVEL, PERIOD, Hierarchy, Region, level_of
 from normalmesh.decimation.near_cells import NearCells
-from normalmesh.engine.array_file import Arrays
-from normalmesh.engine.runner import Run
-from normalmesh.facets._face_means import CENTRE_U, CENTRE_V, COLUMNS
+from normalmesh.engine.array_file import Arrays, Run
+from normalmesh.facets._face_means import CENTRE_U, CENTRE_V
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.jumps._snapping import Cells
 from normalmesh.jumps.jump_pixels import SAMPLES, Sides, marked_sides, normals_of_pixels, pixels_along
@@ -36,22 +34,12 @@ CELL = 32
 
 @dataclass(frozen=True, eq=False)
 class MeshTile:
-    """A tile, and what is needed to make its part of the meshes.
-
-    Attributes
-    ----------
-    tile, around : Window
-        The tile, and with it as much as decides on its corners.
-    ends : (bool, bool)
-        Whether the tile is the last one below, and on the right.
-    paths : list of (P, 2) int64
-        Paths of pixel corners beside which meshes are full.
-    """
+    """A tile, and what is needed to make its part of the meshes."""
 
     tile: Window
-    around: Window
-    ends: tuple[bool, bool]
-    paths: list[Int]
+    around: Window  # the tile, and as much around it as decides on its corners
+    ends: tuple[bool, bool]  # whether the tile is the last one below, and on the right
+    paths: list[Int]  # paths (P, 2) of pixel corners beside which meshes are full
 
     def pixels(self, clean: CleanMap) -> NormalMap | None:
         """Return the pixels around the tile."""
@@ -61,8 +49,7 @@ class MeshTile:
         """Return the hierarchy around the tile; the camera is that of the image."""
         place = self.around.top, self.around.left
         region = Region(0, 0, *self.around.shape, place, camera)
-        shifted = [path - np.array(place[::-1]) for path in self.paths]
-        full = pixels_along(shifted, pixels.shape) if shifted else None
+        full = pixels_along([path - place[::-1] for path in self.paths], pixels.shape) if self.paths else None
         return Hierarchy.of(pixels, full, region=region)
 
     def own(self, hierarchy: Hierarchy) -> Hierarchy:
@@ -74,30 +61,17 @@ class MeshTile:
 class TilePixels:
     """Pixels of a denoised map, or of one component of it, that are read tile by tile.
 
-    Attributes
-    ----------
-    clean : CleanMap
-        All components, or one, from an origin on whose row and column are multiples of 8.
-    rectangle : Window
-        The smallest window around the foreground, from the origin on. Tiles begin at its corner.
-    foreground : int
-        Number of pixels.
-    run : Run
-    stage : str
-        Beginning of the names of stages.
-    side : int
-        Side of tiles, a multiple of :data:`.PERIOD` px.
-    paths : list of (P, 2) int64
-        Paths of pixel corners beside which meshes are full.
+    Places count from the origin of the map, on whose row and column are multiples of 8.
     """
 
     clean: CleanMap
-    rectangle: Window
+    rectangle: Window  # the smallest one around the foreground; tiles begin at its corner
     foreground: int
     run: Run
-    stage: str
-    side: int
-    paths: tuple[Int, ...] = ()
+    stage: str  # what names of stages begin with
+    side: int  # of tiles, a multiple of PERIOD px
+    paths: tuple[Int, ...] = ()  # paths (P, 2) of pixel corners beside which meshes are full
+    _numbers: Iterator[int] = field(default_factory=count, init=False)  # of stages that are run several times
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -123,12 +97,15 @@ class TilePixels:
         """Share of the time of a reconstruction that a mesh of the pixels usually takes."""
         return 0.03 * self.foreground / float(self.clean.components.areas.sum())
 
+    def _ask(self, stage: str, task: Callable[..., Arrays], *further: Any, work: float = 0.0) -> list[Arrays]:
+        """Return what a task answers for each tile that has foreground."""
+        arguments = {key: (self.clean, tile, *further) for key, tile in self._tiles.items()}
+        return [each for each in self.run(f"{self.stage}_{stage}", task, arguments, work=work).values() if len(each)]
+
     @cached_property
     def _histogram(self) -> Int:
-        arguments = {key: (self.clean, tile) for key, tile in self._tiles.items()}
-        results = self.run(f"{self.stage}_levels", part_histogram, arguments, work=self._share)
-        counts: Int = np.sum([each["counts"] for each in results.values()], axis=0)
-        return counts
+        answers = self._ask("levels", part_histogram, work=self._share)
+        return np.sum([each["counts"] for each in answers], axis=0, dtype=np.int64)
 
     def level(self, vertices: int) -> float:
         """Return the error (px⁴) that about so many pixel corners exceed."""
@@ -136,16 +113,11 @@ class TilePixels:
 
     def means(self, level: float) -> FaceMeans:
         """Return the mesh of all corners above a level, with its mean normals."""
-        arguments = {key: (self.clean, tile, level) for key, tile in self._tiles.items()}
-        return self._joined(self.run(f"{self.stage}_first", part_mesh, arguments, work=self._share))
+        return self._joined(self._ask("first", part_mesh, level, work=self._share))
 
     def mixed_means(self, near: NearCells, fine: float, coarse: float) -> FaceMeans:
         """Return the mesh of all corners above ``fine`` in near cells, above ``coarse`` elsewhere."""
-        arguments = {
-            key: (self.clean, tile, near.window(tile.around.rows, tile.around.columns), fine, coarse)
-            for key, tile in self._tiles.items()
-        }
-        return self._joined(self.run(f"{self.stage}_mixed", mixed_part_mesh, arguments))
+        return self._joined(self._ask("mixed", part_mesh, fine, near, coarse))
 
     def cells(self, lines: list[Int]) -> Cells:
         """Return the pixels near polylines (K, 2) of pixel corners."""
@@ -155,7 +127,7 @@ class TilePixels:
         places = (cells * CELL // self.side) @ [table.shape[1], 1]
         groups = {f"{place}": cells[places == place] for place in np.unique(places).tolist()}
         arguments = {key: (self.clean, own) for key, own in groups.items()}
-        found = self.run(f"{self.stage}_lines_{_digest(cells)}", cell_pixels, arguments)
+        found = self.run(f"{self.stage}_lines_{next(self._numbers)}", cell_pixels, arguments)
         normals, mask = (np.concatenate([found[key][name] for key in groups]) for name in ("normals", "mask"))
         table[tuple(np.concatenate(list(groups.values())).T)] = np.arange(len(mask))
         normals.flags.writeable = mask.flags.writeable = False
@@ -169,10 +141,11 @@ class TilePixels:
             marked = image[around.rows, around.columns]
             if marked.any():
                 arguments[key] = (self.clean, tile, around, marked)
-        found = self.run(f"{self.stage}_sides_{_digest(image)}", part_sides, arguments).values()
-        ends = np.concatenate([np.empty((0, 2, 2), np.int64), *(each["ends"] for each in found)])
-        contrast = np.concatenate([np.empty(0), *(each["contrast"] for each in found)])
-        inner = np.concatenate([np.empty((0, 2), np.bool_), *(each["inner"] for each in found)])
+        found = self.run(f"{self.stage}_sides_{next(self._numbers)}", part_sides, arguments).values()
+        none = {"ends": np.empty((0, 2, 2), np.int64), "contrast": np.empty(0), "inner": np.empty((0, 2), np.bool_)}
+        ends, contrast, inner = (
+            np.concatenate([none[name], *(each[name] for each in found if len(each))]) for name in none
+        )
         upright = ends[:, 0, 0] == ends[:, 1, 0]
         order = np.lexsort((ends[:, 0, 0], ends[:, 0, 1], upright))
         return Sides(ends[order], contrast[order], inner[order])
@@ -183,7 +156,7 @@ class TilePixels:
         place = np.where(inside, pixels // self.side @ [self.shape[1] // self.side + 1, 1], -1)
         groups = {f"{number}": np.flatnonzero(place == number) for number in np.unique(place[inside]).tolist()}
         arguments = {key: (self.clean, pixels[own]) for key, own in groups.items()}
-        found = self.run(f"{self.stage}_normals_{_digest(pixels)}", normals_in_tile, arguments)
+        found = self.run(f"{self.stage}_normals_{next(self._numbers)}", normals_in_tile, arguments)
         normals = np.zeros((len(pixels), 3), np.float32)
         for key, own in groups.items():
             normals[own] = found[key]["normals"]
@@ -194,9 +167,8 @@ class TilePixels:
         """Share of the rectangle that is foreground."""
         return self.foreground / self.rectangle.pixels
 
-    def _joined(self, results: Mapping[str, Mapping[str, NDArray[Any]]]) -> FaceMeans:
+    def _joined(self, parts: list[Arrays]) -> FaceMeans:
         """Return the mesh of all tiles, with its mean normals."""
-        parts = [results[key] for key in self._tiles]
         corners, copies = (np.concatenate([each[name] for each in parts]) for name in ("corners", "copies"))
         across = self.rectangle.shape[1] // BLOCK + 1
         row, column = (corners - [self.rectangle.top, self.rectangle.left]).T
@@ -222,45 +194,33 @@ def _meets(path: Int, window: Window) -> bool:
     return bool(left <= window.right and right >= window.left and top <= window.bottom and bottom >= window.top)
 
 
-def _digest(array: NDArray[Any]) -> str:
-    """Return a short name for the content of an array."""
-    from hashlib import sha256
-
-    return sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:12]
-
-
 def part_histogram(clean: CleanMap, part: MeshTile) -> Arrays:
-    """Count the corners of a tile by their error: ``counts``, without those of the next tiles."""
+    """Count the corners of a tile by their error: ``counts``, without those of the next tiles. Nothing if empty."""
     pixels = part.pixels(clean)
     if pixels is None:
-        return {"counts": np.zeros(BINS, np.int64)}
+        return {}
     below, right = (None if last else -1 for last in part.ends)
     return {"counts": part.own(part.hierarchy(pixels, clean.camera)).histogram(below, right)}
 
 
-def part_mesh(clean: CleanMap, part: MeshTile, level: float) -> Arrays:
-    """Make the mesh of the corners of a tile above a level; see :func:`_packed`."""
-    pixels = part.pixels(clean)
-    if pixels is None:
-        return _nothing()
-    return _packed(part, part.own(part.hierarchy(pixels, clean.camera)).mesh(level), pixels)
+def part_mesh(
+    clean: CleanMap, part: MeshTile, level: float, near: NearCells | None = None, coarse: float = 0.0
+) -> Arrays:
+    """Make the mesh of the corners of a tile above a level, or a coarse one beyond the cells that are near.
 
-
-def mixed_part_mesh(clean: CleanMap, part: MeshTile, near: NearCells, fine: float, coarse: float) -> Arrays:
-    """Make the mesh of the corners of a tile above ``fine`` in near cells, above ``coarse`` elsewhere."""
-    pixels = part.pixels(clean)
-    if pixels is None:
-        return _nothing()
-    mixed = part.hierarchy(pixels, clean.camera).mixed(near, fine, coarse)
-    return _packed(part, part.own(mixed).mesh(MIXED_LEVEL), pixels)
-
-
-def _packed(part: MeshTile, mesh: ScreenMesh, pixels: NormalMap) -> Arrays:
-    """Return a mesh of a tile, in the window around it, as arrays.
-
-    ``corners`` (N, 2) are row and column of its vertices, from the origin; ``copies`` (N,) tell vertices at the same
-    corner apart; ``faces`` (M, 3); ``table`` is that of the mean normals.
+    Returns
+    -------
+    ``corners`` (N, 2), row and column of its vertices from the origin; ``copies`` (N,), which tell vertices at the same
+    corner apart; ``faces`` (M, 3); ``table`` of the mean normals. Nothing if the tile has no foreground.
     """
+    pixels = part.pixels(clean)
+    if pixels is None:
+        return {}
+    hierarchy = part.hierarchy(pixels, clean.camera)
+    if near is not None:
+        window = near.window(part.around.rows, part.around.columns)
+        hierarchy, level = hierarchy.mixed(window, level, coarse), MIXED_LEVEL
+    mesh = part.own(hierarchy).mesh(level)
     corners = mesh.vertices[:, ::-1].astype(np.int64)
     copies = np.zeros(len(corners), np.int64)
     # Two vertices of a corner follow each other: first the one of what lies above it.
@@ -268,17 +228,6 @@ def _packed(part: MeshTile, mesh: ScreenMesh, pixels: NormalMap) -> Arrays:
     table = FaceMeans.of(mesh, pixels, SAMPLES).table
     corners += [part.around.top, part.around.left]
     return {"corners": corners, "copies": copies, "faces": mesh.faces.astype(np.int64), "table": table}
-
-
-def _nothing() -> Arrays:
-    """Return the mesh of a tile without foreground."""
-    pairs = np.empty((0, 2), np.int64)
-    return {
-        "corners": pairs,
-        "copies": pairs[:, 0],
-        "faces": np.empty((0, 3), np.int64),
-        "table": np.empty((0, COLUMNS)),
-    }
 
 
 def cell_pixels(clean: CleanMap, cells: Int) -> Arrays:
@@ -311,7 +260,7 @@ def part_sides(clean: CleanMap, tile: Window, around: Window, marked: Bool) -> A
     """Return the sides whose first pixel lies in a tile; ``marked`` are the pixels around it. See :class:`.Sides`."""
     pixels = clean.window(around.rows, around.columns)
     if pixels is None:
-        return {"ends": np.empty((0, 2, 2), np.int64), "contrast": np.empty(0), "inner": np.empty((0, 2), np.bool_)}
+        return {}
     found = marked_sides(marked, pixels)
     ends = found.ends + np.array([around.left, around.top])
     upright = ends[:, 0, 0] == ends[:, 1, 0]

@@ -13,8 +13,7 @@ from scipy.sparse import csr_matrix, vstack
 
 from normalmesh.arguments import checked_array
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
-from normalmesh.engine.array_file import Arrays, packed, unpacked
-from normalmesh.engine.runner import Run
+from normalmesh.engine.array_file import Arrays, Run, packed, unpacked
 from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.plane_surface import PlaneSurface

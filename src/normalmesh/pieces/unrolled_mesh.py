@@ -13,21 +13,14 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 
 @dataclass(frozen=True, eq=False)
 class UnrolledMesh:
-    """A mesh that goes on beyond its sides, in the plane.
+    """A mesh that goes on beyond its sides, in the plane: its vertices and faces first, then copies.
 
-    Attributes
-    ----------
-    mesh : ScreenMesh
-        Vertices and faces of the mesh first, then copies, which have vertices on the sides in common with it.
-    face_of : (M',) int32
-        The face that each face is, or is a copy of.
-    beyond : (M',) int32
-        −1 for copies beyond the left or the upper side, 1 beyond the right or the lower one, 0 for the mesh.
+    Copies have vertices on the sides in common with the mesh.
     """
 
     mesh: ScreenMesh
-    face_of: Int32
-    beyond: Int32
+    face_of: Int32  # (M',): the face that each face is, or is a copy of
+    beyond: Int32  # (M',): −1 for copies beyond the left or the upper side, 1 beyond the others, 0 for the mesh
 
     @classmethod
     def of(cls, mesh: ScreenMesh, repeats: Repeats | None, rings: int) -> UnrolledMesh:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.stopping import StoppingRule
-from normalmesh.engine.runner import Runner
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.mesh.jumps import Jumps
@@ -26,6 +25,7 @@ from normalmesh.runtime.progress_bar import progress_shown
 from normalmesh.runtime.threads import limited_threads
 
 if TYPE_CHECKING:
+    from normalmesh.engine.engine import Engine
     from normalmesh.maps.maps_on_disk import MapOnDisk
     from normalmesh.reconstruction.tiling import Tiling
 
@@ -96,17 +96,17 @@ class Request:
         """Limit threads and memory, show progress, and yield the stages."""
         with limited_memory(memory_limit), limited_threads(threads), progress_shown(progress) as on_progress:
             if self.tiling is None:
-                yield from self._finished(self._in_memory(estimated, on_progress, Runner()))
+                yield from self._finished(self._in_memory(estimated, on_progress, None))
                 return
             monitor = Monitor(on_progress)
             arguments = self.normal_map, rules, self.options, self.jumps, monitor, threads
-            with self.tiling.started(*arguments) as runner:
+            with self.tiling.started(*arguments) as engine:
                 if self.tiling.holds(self.normal_map.shape):
-                    yield from self._finished(self._in_memory(estimated, on_progress, runner))
+                    yield from self._finished(self._in_memory(estimated, on_progress, engine))
                     return
                 from normalmesh.reconstruction.in_tiles import InTiles
 
-                yield from self._finished(InTiles.of(self.normal_map, self.options, runner, self.tiling.side))
+                yield from self._finished(InTiles.of(self.normal_map, self.options, engine, self.tiling.side))
 
     @staticmethod
     def _finished(stages: Stages) -> Iterator[Stages]:
@@ -114,7 +114,7 @@ class Request:
         yield stages
         stages.monitor.finish()
 
-    def _in_memory(self, estimated: Estimated, on_progress: OnProgress | None, runner: Runner) -> InMemory:
+    def _in_memory(self, estimated: Estimated, on_progress: OnProgress | None, engine: Engine | None) -> InMemory:
         """Return the stages of the whole map, whose work has begun."""
         given, options = as_normal_map(self.normal_map), self.options
         # What the map finds out about itself is kept for as long as the reconstruction, not as long as the map.
@@ -124,6 +124,6 @@ class Request:
         estimate = estimated(
             MaskCounts.of(normal_map.mask, normal_map.component_labels), start=options.decimation.start, cuts=searched
         )
-        stages = InMemory(normal_map, options, estimate, Monitor(on_progress, estimate.seconds), repeats, runner)
+        stages = InMemory(normal_map, options, estimate, Monitor(on_progress, estimate.seconds), repeats, engine)
         stages.begin()
         return stages

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from normalmesh.errors import NormalMeshError, path_text
-from normalmesh.evaluation.datasets import diligent_mv, harvard, picture_folders
+from normalmesh.evaluation.datasets import diligent_mv, picture_folders
 from normalmesh.evaluation.datasets.dataset import Dataset, OpenDataset
 
 #: All data sets, those with the most specific files first: a folder belongs to the first that recognises it.
@@ -71,8 +71,8 @@ DATASETS = (
                 result.mat           n (rows, columns, 3)
         """,
         inner=("PSData",),
-        find=harvard.find,
-        read=harvard.read,
+        find=picture_folders.find_harvard,
+        read=picture_folders.read_harvard,
         cameras=("orthographic",),
     ),
     Dataset(
