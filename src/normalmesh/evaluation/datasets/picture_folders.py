@@ -115,7 +115,7 @@ def read_harvard(name: str, place: Path, camera: str) -> Case:
 def _harvard_map(path: Path, normals: Float32) -> NormalMap:
     """Return the normal map of normals (H, W, 3), NaN or zero outside; warn if the data contradict the axes."""
     mask = np.asarray(np.isfinite(normals).all(axis=2) & normals.any(axis=2))
-    if diagnose(normals, mask).strongly_excludes(Convention.parse("opengl")):
+    if diagnose(normals).strongly_excludes(Convention.parse("opengl")):
         warnings.warn(
             f"{path_text(path)}: the data contradict x right, y up, z towards the viewer, bottom row first",
             NormalMeshWarning,
