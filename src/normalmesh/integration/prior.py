@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_positive
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
+from normalmesh.errors import NormalMeshError, shape_text, warn_caller
 from normalmesh.integration.prior_faces import PointFaces, faces_of_points
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
@@ -141,7 +140,7 @@ def leave_out(far: Bool, which: str) -> None:
         raise NormalMeshError("no control point lies on the foreground; are they u (right), v (down) in pixels?")
     if far.any():
         count = np.count_nonzero(far)
-        warnings.warn(f"{count} {which} and are left out", NormalMeshWarning, stacklevel=6)
+        warn_caller(f"{count} {which} and are left out")
 
 
 def check_prior(

@@ -15,10 +15,8 @@ from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map_like import NormalMapLike
-from normalmesh.reconstruction.driver import surfaces_of
 from normalmesh.reconstruction.estimates import Estimate
 from normalmesh.reconstruction.prelude import Request
-from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.monitor import Progress
 
 if TYPE_CHECKING:
@@ -58,11 +56,6 @@ def reconstruct_levels(
         Finest first; the first is the same as from :func:`reconstruct`.
     """
     targets = checked_levels(vertices)
-    rules = [StoppingRule(vertices=target) for target in targets]
+    rules, estimated = [StoppingRule(vertices=target) for target in targets], partial(Estimate.levels, vertices=targets)
     request = Request.of(normal_map, "default", decimation, integration, tileable, jumps, tiles)
-    estimated = partial(Estimate.levels, vertices=targets)
-    with request.stages(rules, estimated, threads, memory_limit, progress) as stages:
-        surfaces = list(surfaces_of(stages, rules, jumps))
-    for surface in surfaces:
-        report_shortfalls(surface)
-    return surfaces
+    return request.surfaces(rules, estimated, threads, memory_limit, progress)

@@ -14,10 +14,8 @@ from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map_like import NormalMapLike
-from normalmesh.reconstruction.driver import surfaces_of
 from normalmesh.reconstruction.estimates import Estimate
 from normalmesh.reconstruction.prelude import Request
-from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.monitor import Progress
 
 if TYPE_CHECKING:
@@ -102,7 +100,4 @@ def reconstruct(
     """
     rule = StoppingRule(vertices, threshold, compression)
     request = Request.of(normal_map, preset, decimation, integration, tileable, jumps, tiles)
-    with request.stages([rule], partial(Estimate.of, rule=rule), threads, memory_limit, progress) as stages:
-        (surface,) = surfaces_of(stages, [rule], jumps)
-    report_shortfalls(surface)
-    return surface
+    return request.surfaces([rule], partial(Estimate.of, rule=rule), threads, memory_limit, progress)[0]

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Unpack
 
 from numpy.typing import ArrayLike
 
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
-from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map_like import NormalMapLike
-from normalmesh.reconstruction.driver import surfaces_of
-from normalmesh.reconstruction.estimates import Estimate
-from normalmesh.reconstruction.prelude import Request
-from normalmesh.reconstruction.shortfalls import report_shortfalls
+from normalmesh.reconstruction.pipeline import reconstruct
 from normalmesh.reconstruction.tiling import TILE, Tiling
 from normalmesh.runtime.monitor import Progress
 
@@ -92,9 +87,17 @@ def reconstruct_tiled(
         An option is invalid, the folder holds other work, or disk or memory do not suffice. These are found before
         work begins.
     """
-    rule, tiling = StoppingRule(vertices, threshold, compression), Tiling(tiles, client, workers, work, keep_work)
-    request = Request.of(normal_map, "default", decimation, integration, tileable, jumps, tiling)
-    with request.stages([rule], partial(Estimate.of, rule=rule), threads, memory_limit, progress) as stages:
-        (surface,) = surfaces_of(stages, [rule], jumps)
-    report_shortfalls(surface)
-    return surface
+    return reconstruct(
+        normal_map,
+        vertices=vertices,
+        threshold=threshold,
+        compression=compression,
+        tileable=tileable,
+        decimation=decimation,
+        threads=threads,
+        memory_limit=memory_limit,
+        tiles=Tiling(tiles, client, workers, work, keep_work),
+        jumps=jumps,
+        progress=progress,
+        **integration,
+    )
