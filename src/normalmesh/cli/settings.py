@@ -24,8 +24,7 @@ from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.output.glb import Scale
 from normalmesh.reconstruction.estimates import Estimate
-from normalmesh.reconstruction.tiled_estimate import TiledEstimate
-from normalmesh.reconstruction.tiling import checked_tile
+from normalmesh.reconstruction.tiling import TiledEstimate, checked_tile
 from normalmesh.runtime.monitor import OnProgress
 
 #: Options that choose the resolution, of which at most one may be given.

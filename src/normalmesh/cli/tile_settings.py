@@ -17,7 +17,7 @@ from normalmesh.engine.work_folder import holds_results, remove_work
 from normalmesh.errors import count_text, path_text
 from normalmesh.output.tileset import TILESET
 from normalmesh.reconstruction import tiling
-from normalmesh.reconstruction.tiled_estimate import TiledEstimate
+from normalmesh.reconstruction.tiling import TiledEstimate
 from normalmesh.runtime.memory import bytes_text
 from normalmesh.runtime.memory_budget import limited_memory
 from normalmesh.runtime.progress_bar import duration_text

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from normalmesh.maps.maps_on_disk import MapOnDisk
     from normalmesh.reconstruction.tiling import Tiling
 
+#: Default side of a tile in pixels.
+TILE = 4096
 #: Estimates work from the counts of a mask, the start mesh, and whether jumps are searched.
 Estimated = Callable[..., Estimate]
 
