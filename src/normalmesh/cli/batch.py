@@ -19,7 +19,7 @@ from normalmesh.maps.point_files import read_control_points, read_jump_lines
 from normalmesh.mesh.solid import solid_of
 from normalmesh.output.mesh_writing import check_texture
 from normalmesh.reconstruction.estimates import Estimate
-from normalmesh.reconstruction.tiled_estimate import TiledEstimate
+from normalmesh.reconstruction.tiling import TiledEstimate
 from normalmesh.runtime.monitor import OnProgress, Step
 
 #: Exit statuses: an input has failed; all are written, but one is not within ``--max-angle`` or ``--max-error``.
