@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from normalmesh.cli.printing import PrintedTable, field_text, json_text
+from normalmesh.decimation.stopping import DETAILS
 from normalmesh.errors import count_text, path_text
 from normalmesh.evaluation.metrics import mean_angle
 from normalmesh.integration.uncertainty import UncertaintySummary, part_text
@@ -19,7 +20,7 @@ from normalmesh.normals.noise import is_inconsistency
 from normalmesh.normals.normal_map import NormalMap
 
 #: Figures of each surface.
-LEVEL = ("vertices", "requested", "faces", "compression", "mae", "coverage", "uncertainty")
+LEVEL = ("vertices", "requested", "detail", "faces", "compression", "mae", "coverage", "uncertainty")
 #: What JSON holds, in this order.
 CONTENT = (
     *("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps", "walls", "tolerance", "repeats"),
@@ -77,6 +78,9 @@ class RunSummary:
         self.figures |= {"levels": levels, **levels[0]}
         counts, wanted = (", ".join(str(level[name]) for level in levels) for name in ("vertices", "requested"))
         asked = "" if wanted == counts or levels[0]["requested"] is None else f", {wanted} asked for"
+        if (detail := levels[0]["detail"]) is not None:
+            others = " or ".join(f"--detail {name}" for name in DETAILS if name != detail)
+            asked = f", what its content needs for {detail} detail; {others}, --vertices or --compression change that"
         self.fields["vertices"] = f"{counts} for {count_text(normal_map.foreground, 'pixel')}{asked}"
         if any(level["mae"] is not None for level in levels):
             self.fields["angle"] = f"{', '.join(map(_angle, levels))} to the normals (mean)"
@@ -171,6 +175,7 @@ def _figures(surface: Surface, written: Surface, normal_map: NormalMap | MapOnDi
     return {
         "vertices": vertices,
         "requested": getattr(surface.decimation, "target", None),
+        "detail": getattr(surface.decimation, "detail", None),
         "faces": len(surface.faces),
         "compression": 1 - vertices / normal_map.foreground,
         "mae": mean_angle(surface, normal_map) if isinstance(normal_map, NormalMap) else None,

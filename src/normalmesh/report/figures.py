@@ -133,8 +133,9 @@ def _about_surface(surface: Surface) -> Rows:
     if surface.strength != 1:
         rows.append(("Strength", f"heights multiplied by {surface.strength:g}: no measurement; {BEFORE}"))
     if surface.decimation is not None:
-        target = surface.decimation.target
-        asked = "" if target is None else f", {count(target)} vertices asked for"
+        target, detail = surface.decimation.target, getattr(surface.decimation, "detail", None)
+        why = "asked for" if detail is None else f"for {detail} detail"
+        asked = "" if target is None else f", {count(target)} vertices {why}"
         rows.append(("Decimation", count_text(len(surface.decimation.rounds), "round") + asked))
     if surface.integration is not None:
         report = surface.integration
