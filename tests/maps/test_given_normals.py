@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import normalmesh as nm
-from normalmesh.decimation.stopping import DEFAULT_COMPRESSION, StoppingRule
+from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.maps.stored_normals import given_array
 
@@ -137,8 +137,8 @@ def test_all_functions_take_what_reconstruct_takes(tmp_path):
 
 def test_the_default_resolution_is_that_of_the_command_line():
     surface = nm.reconstruct(TRUTH)
-    np.testing.assert_array_equal(surface.vertices, nm.reconstruct(TRUTH, compression=DEFAULT_COMPRESSION).vertices)
-    assert StoppingRule() == StoppingRule(compression=0.98)
+    np.testing.assert_array_equal(surface.vertices, nm.reconstruct(TRUTH, detail="medium").vertices)
+    assert StoppingRule() == StoppingRule(detail="medium")
 
 
 @pytest.mark.parametrize(
