@@ -17,24 +17,14 @@ from normalmesh.mesh.jumps import JumpLine
 
 @dataclass(frozen=True)
 class Round:
-    """Report on one round of decimation or remeshing.
+    """Report on one round of decimation or remeshing."""
 
-    Attributes
-    ----------
-    vertices
-        Vertices left after the round.
-    collapses, flips, moves, splits
-        Numbers of edge collapses, edge flips, vertex moves and edge splits.
-    largest_cost
-        Largest cost of a collapse, px⁴.
-    """
-
-    vertices: int
-    collapses: int
-    flips: int
-    moves: int
-    largest_cost: float = 0.0
-    splits: int = 0
+    vertices: int  # left after the round
+    collapses: int  # of edges
+    flips: int  # of edges
+    moves: int  # of vertices
+    largest_cost: float = 0.0  # of a collapse, px⁴
+    splits: int = 0  # of edges
 
 
 class _Totals:
@@ -60,18 +50,10 @@ class _Totals:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Bounds that a surface was to stay within, and what it reaches.
+    """Bounds that a surface was to stay within, and what it reaches."""
 
-    Attributes
-    ----------
-    bounds
-        The bounds by name: ``max_angle`` in degrees, ``max_error`` in the unit of the surface.
-    reached
-        The mean angle and the deviation of the surface, under the same names.
-    """
-
-    bounds: dict[str, float]
-    reached: dict[str, float]
+    bounds: dict[str, float]  # by name: max_angle in degrees, max_error in the unit of the surface
+    reached: dict[str, float]  # the mean angle and the deviation of the surface, under the same names
 
     @property
     def missed(self) -> list[str]:
@@ -144,31 +126,14 @@ class Decimation(_Totals):
 
 @dataclass(frozen=True)
 class Remeshing(_Totals):
-    """Report on a remeshing.
+    """Report on a remeshing."""
 
-    Attributes
-    ----------
-    error
-        ε (px) of the mesh, as given or found. Remeshing with this error gives the same mesh.
-    rounds
-        Reports on the rounds of the mesh that was kept.
-    target
-        Number of vertices requested; None if an error was given.
-    target_met
-        Whether the number of vertices is within 1 % of it.
-    meshes
-        Number of errors that were tried.
-    seconds
-        Wall time of the stages ``start`` (curvature, first coarsening), ``split``, ``collapse``, ``flip`` and ``move``,
-        over all meshes.
-    """
-
-    error: float
-    rounds: tuple[Round, ...]
-    target: int | None
-    target_met: bool
-    meshes: int
-    seconds: dict[str, float]
+    error: float  # ε (px) of the mesh, as given or found: remeshing with this error gives the same mesh
+    rounds: tuple[Round, ...]  # of the mesh that was kept
+    target: int | None  # number of vertices requested; None if an error was given
+    target_met: bool  # whether the number of vertices is within 1 % of it
+    meshes: int  # number of errors that were tried
+    seconds: dict[str, float]  # wall time of start (curvature, first coarsening), split, collapse, flip and move
 
     @property
     def splits(self) -> int:
