@@ -70,35 +70,18 @@ class Tolerance:
 class Decimation(_Totals):
     """Report on a decimation.
 
-    Attributes
-    ----------
-    rounds
-        Reports on the rounds, in order.
-    target
-        Number of vertices requested; None if a threshold or a bound on the error was given.
-    target_met
-        Whether exactly this number of vertices is left, as far as lines of jumps allow it to be known.
-    seconds
-        Wall time of the stages ``start``, ``collapse``, ``evaluate`` (quadrics from pixels), ``flip``, ``move`` and
-        ``lines`` (polylines along jumps).
-    cpu_seconds
-        CPU time of the same stages, summed over all threads.
-    dropped_lines
-        Pieces of lines of jumps that were left out, because they would have needed too many vertices.
-    reason
-        Why the target was not met; empty if it was.
-    tolerance
-        The bounds of :func:`reconstruct_within`, and what was reached; None if there were none.
+    Seconds are wall time, and CPU time summed over all threads, of the stages ``start``, ``collapse``, ``evaluate``
+    (quadrics from pixels), ``flip``, ``move`` and ``lines`` (polylines along jumps).
     """
 
     rounds: tuple[Round, ...]
-    target: int | None
-    target_met: bool
+    target: int | None  # number of vertices requested; None if a threshold or a bound on the error was given
+    target_met: bool  # whether exactly this number is left, as far as lines of jumps allow it to be known
     seconds: dict[str, float]
     cpu_seconds: dict[str, float]
-    dropped_lines: int = 0
-    reason: str = ""
-    tolerance: Tolerance | None = None
+    dropped_lines: int = 0  # pieces of lines of jumps left out, because they would have needed too many vertices
+    reason: str = ""  # why the target was not met; empty if it was
+    tolerance: Tolerance | None = None  # the bounds of reconstruct_within(), and what was reached
 
     @classmethod
     def joined(cls, reports: Sequence[Decimation]) -> Decimation:
