@@ -10,7 +10,7 @@ from normalmesh import NormalMeshError
 from normalmesh.cli.console import Console, each_warning
 from normalmesh.cli.error_handling import error_text
 from normalmesh.cli.job import Job
-from normalmesh.cli.output_files import Result, check_targets, write_outputs
+from normalmesh.cli.output_files import check_targets, write_outputs
 from normalmesh.cli.printing import PrintedTable, field_text
 from normalmesh.cli.run_summary import RunSummary, table_of
 from normalmesh.decimation.mask_counts import MaskCounts
@@ -122,6 +122,6 @@ class _Batch:
             summary.add_solid(surfaces[0], solids)
             progress(Step(0.99, "writing"))
             reconstructed = time.perf_counter()
-            for path in write_outputs(job, Result(surfaces, solids, normal_map, summary.warnings)):
+            for path in write_outputs(job, surfaces, solids, normal_map, summary.warnings):
                 summary.outputs.append(path)
         summary.seconds |= {"write": time.perf_counter() - reconstructed, "total": time.perf_counter() - began}

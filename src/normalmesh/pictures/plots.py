@@ -152,22 +152,9 @@ def plot_surface(surface: Surface) -> tuple[Axes, Axes]:
 
 
 def pyvista_view(surface: Surface, **options: Any) -> Plotter:
-    """Return a PyVista plotter with the surface, from the camera's point of view.
+    """Return a PyVista plotter with the surface, from the camera's point of view; ``show()`` opens its window.
 
-    Parameters
-    ----------
-    options
-        Options of :class:`pyvista.Plotter`, such as ``off_screen=True``.
-
-    Returns
-    -------
-    pyvista.Plotter
-        ``show()`` opens the window. The mesh is ``plotter.mesh``, with ``Normals`` at the vertices.
-
-    Raises
-    ------
-    NormalMeshError
-        If PyVista is not installed: ``pip install normalmesh[view3d]``.
+    The options are those of :class:`pyvista.Plotter`, such as ``off_screen=True``.
     """
     mesh = pyvista_of(with_walls(surface))
     import pyvista
