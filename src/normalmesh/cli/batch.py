@@ -18,8 +18,6 @@ from normalmesh.errors import path_text
 from normalmesh.maps.point_files import read_control_points, read_jump_lines
 from normalmesh.mesh.solid import solid_of
 from normalmesh.output.mesh_writing import check_texture
-from normalmesh.reconstruction.estimates import Estimate
-from normalmesh.reconstruction.tiled_estimate import TiledEstimate
 from normalmesh.runtime.monitor import OnProgress, Step
 
 #: Exit statuses: an input has failed; all are written, but one is not within ``--max-angle`` or ``--max-error``.
@@ -100,10 +98,10 @@ class _Batch:
         summary.add_normal_map(normal_map, settings.strength)
         summary.seconds["read"] = time.perf_counter() - began
         notify = console.notice if self.table is None else console.detail
-        if settings.tiles:
-            estimate: Estimate | TiledEstimate = settings.tiled_estimate(normal_map.shape, normal_map.foreground)
-        else:
-            estimate = settings.estimate(MaskCounts.of(normal_map.mask_window(slice(None), slice(None))))
+        everything = slice(None), slice(None)
+        estimate = settings.estimate(
+            normal_map.shape, normal_map.foreground, lambda: MaskCounts.of(normal_map.mask_window(*everything))
+        )
         notify(field_text("needs", settings.needs_text(estimate)))
         with settings.work_kept(job.output, console):
             surfaces = settings.surfaces(normal_map, job.output, prior, jumps, progress)
