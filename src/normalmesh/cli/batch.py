@@ -17,7 +17,7 @@ from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.errors import path_text
 from normalmesh.maps.point_files import read_control_points, read_jump_lines
 from normalmesh.mesh.solid import solid_of
-from normalmesh.output.mesh_writing import check_texture
+from normalmesh.output.textures import colour_image
 from normalmesh.runtime.monitor import OnProgress, Step
 
 #: Exit statuses: an input has failed; all are written, but one is not within ``--max-angle`` or ``--max-error``.
@@ -94,7 +94,7 @@ class _Batch:
         normal_map = job.normal_map()
         settings.check_camera(normal_map.camera)
         if job.texture is not None:
-            check_texture(job.texture, normal_map.shape)
+            colour_image(job.texture, normal_map.shape)  # raises unless it fits
         summary.add_normal_map(normal_map, settings.strength)
         summary.seconds["read"] = time.perf_counter() - began
         notify = console.notice if self.table is None else console.detail
