@@ -86,12 +86,12 @@ def _kinds(source: Path, target: Path) -> tuple[bool, bool]:
 
 def _view(normals: Path | None, size: tuple[int, int] | None, choice: CameraChoice) -> tuple[Camera, tuple[int, int]]:
     """Return the camera, and the rows and columns of the depth map."""
-    from normalmesh.maps.cameras import own_camera
+    from normalmesh.maps.cameras import held_camera
     from normalmesh.maps.stored_normals import read_size
 
     if normals is not None:
         size = read_size(normals)
-        if not choice.has_camera and (own := own_camera(normals)) is not None:
+        if not choice.has_camera and (own := held_camera(normals)) is not None:
             return own, size
     if size is None:
         raise click.UsageError("the size of the depth map is missing: add --normals FILE or --size COLUMNSxROWS")

@@ -17,9 +17,9 @@ from normalmesh.cli.run_summary import table_of
 from normalmesh.cli.settings import Settings
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.errors import path_text
-from normalmesh.files.windowed_arrays import open_array
 from normalmesh.maps.normal_maps import read_foreground
-from normalmesh.reconstruction.tiled_estimate import TiledEstimate
+from normalmesh.maps.stored_normals import read_array
+from normalmesh.reconstruction.tiling import TiledEstimate
 from normalmesh.runtime.memory import available_memory, bytes_text
 from normalmesh.runtime.progress_bar import duration_text
 
@@ -68,7 +68,7 @@ def _cells(content: dict[str, Any]) -> list[str]:
 def _estimate(job: Job) -> tuple[dict[str, str], dict[str, Any]]:
     """Return the estimate of a job as texts by label, and as a dictionary for JSON."""
     if job.settings.tiles and job.source.is_dir():
-        foreground, is_known = np.broadcast_to(np.array(True), open_array(job.source).size), False
+        foreground, is_known = np.broadcast_to(np.array(True), read_array(job.source, in_memory=False).size), False
     else:
         foreground, is_known = read_foreground(job.source, job.mask, job.settings.alpha, most=EXACT_PIXELS)
     (rows, columns), settings = foreground.shape, job.settings

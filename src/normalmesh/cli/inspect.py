@@ -115,14 +115,17 @@ def _normals_text(found: Inspection) -> str:
 
 
 def _noise_text(found: Inspection) -> str:
-    from normalmesh.normals.noise import LOOP, NEGLIGIBLE
+    from normalmesh.normals.noise import LOOP, NEGLIGIBLE, is_inconsistency
 
+    cause = ""
+    if is_inconsistency(found.noise, found.repairs, found.mask.foreground):
+        cause = " of inconsistency: no surface has these normals (averaged or compressed)"
     treatment = "not filtered" if found.noise < NEGLIGIBLE else "filtered"
     if found.noise < NEGLIGIBLE <= found.largest_noise:
         treatment += f", but up to {found.largest_noise:.2f}° in components that are filtered"
     closure = f"closure error: {found.closure_error:.3f} px around {LOOP} × {LOOP} pixel loops"
     heights = f"heights: about ± {found.height_deviation:.2g} px or more by noise and rounding (standard deviation)"
-    return f"{found.noise:.2f}°, {treatment}; {closure}\n{heights}"
+    return f"{found.noise:.2f}°{cause}, {treatment}; {closure}\n{heights}"
 
 
 def _figures(found: Inspection) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class CameraChoice:
 
     def camera_for(self, shape: tuple[int, int], source: Path | None = None) -> Camera:
         """Return the camera for an image of rows and columns; ``source`` is the file of a map."""
-        from normalmesh.evaluation.synthetic.image_geometry import chosen_camera
+        from normalmesh.evaluation.synthetic.relief_case import chosen_camera
         from normalmesh.normals.orthographic import Orthographic
         from normalmesh.normals.perspective import Perspective
 

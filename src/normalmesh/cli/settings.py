@@ -28,8 +28,7 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.output.glb import Scale
 from normalmesh.output.tileset import TILESET
 from normalmesh.reconstruction.estimates import Estimate
-from normalmesh.reconstruction.tiled_estimate import TiledEstimate
-from normalmesh.reconstruction.tiling import Tiling, checked_tile
+from normalmesh.reconstruction.tiling import TiledEstimate, Tiling, checked_tile
 from normalmesh.runtime.memory import bytes_text
 from normalmesh.runtime.memory_budget import limited_memory
 from normalmesh.runtime.monitor import OnProgress

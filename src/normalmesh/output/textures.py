@@ -12,7 +12,7 @@ from normalmesh.arguments import checked_array, checked_path
 from normalmesh.array_types import Float32, UInt8
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.files.formats import file_format, reading, unusable
-from normalmesh.files.pillow_images import ORIENTATION, opened_image
+from normalmesh.files.images import ORIENTATION, opened_image
 from normalmesh.files.size_limits import check_image_size
 from normalmesh.mesh import _surface
 from normalmesh.photometric.rti import read_rti

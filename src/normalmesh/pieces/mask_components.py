@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from normalmesh.array_types import Int, Int32
-from normalmesh.engine.array_file import Arrays
-from normalmesh.engine.runner import Run
+from normalmesh.engine.array_file import Arrays, Run
 from normalmesh.integration.pixel_jumps import parts_between
 from normalmesh.mesh.components import components
 from normalmesh.mesh.jumps import JumpLine
