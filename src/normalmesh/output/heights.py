@@ -13,8 +13,8 @@ from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.files.height_png import read_height_range
 from normalmesh.maps.cameras import camera_from
 from normalmesh.normals.camera import MAX_COORDINATE, Camera
+from normalmesh.normals.gradients import normals_of_slopes
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.normals.slopes import normals_of_slopes
 from normalmesh.output.depth_maps import read_depth_map
 
 #: Weights of five values in a row for the derivative at the middle one where a neighbour is unknown, the best first.
