@@ -26,7 +26,7 @@ from normalmesh.normals.conventions import NAMED, Convention, checked_convention
 from normalmesh.normals.diagnosis import Diagnosis
 from normalmesh.normals.noise import closure_error, component_noise
 from normalmesh.normals.repairs import Repairs
-from normalmesh.photometric.rti import RTI_FORMATS
+from normalmesh.photometric.rti_model import RTI_FORMATS
 
 if TYPE_CHECKING:
     from normalmesh.files.windowed_arrays import WindowedArray

@@ -21,7 +21,8 @@ from normalmesh.files.tiff_windows import TiffWindows
 from normalmesh.files.windowed_arrays import ArrayInMemory, NpyWindows, WindowedArray
 from normalmesh.files.zarr_windows import ZarrWindows, is_zarr
 from normalmesh.normals.normal_map import checked_mask
-from normalmesh.photometric.rti import RTI_FORMATS, read_rti_normals, read_rti_size
+from normalmesh.photometric.rti import read_rti_normals
+from normalmesh.photometric.rti_model import RTI_FORMATS, read_rti_size
 
 #: Formats of normal maps.
 READABLE = "PNG, JPEG, TIFF, TGA, BMP, WebP, EXR, NPY, NPZ, MAT, PTM or RTI"

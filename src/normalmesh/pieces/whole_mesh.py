@@ -13,98 +13,57 @@ from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import CutMesh, edge_ends
 from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.pieces.tile_grid import TileGrid
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
     """All faces at some free vertices: a part of a mesh that can be changed while all other vertices stay.
 
-    Attributes
-    ----------
-    numbers : (n,) int64
-        The vertices in the whole mesh. One at which faces of the piece touch only at a corner occurs several times.
-    vertices : (n, 2)
-        Their positions in the image.
-    faces : (m, 3) int32
-        The faces, of vertices of the piece.
-    free : (n,) bool
-        The vertices that may change. All faces at them belong to the piece.
-    seams : (s, 2) int32
-        Edges of the piece along which depth jumps.
-    unknown : (n,)
-        Unknown of the camera at the vertices; empty if it is not known.
-    component : (n,) int32
-        Component of each vertex before the mesh was cut; empty if it was not.
+    A vertex at which faces of the piece touch only at a corner occurs several times.
     """
 
-    numbers: Int
-    vertices: Float
-    faces: Int32
-    free: Bool
-    seams: Int32
-    unknown: Float
-    component: Int32
+    numbers: Int  # (n,): the vertices in the whole mesh
+    vertices: Float  # (n, 2): their positions in the image
+    faces: Int32  # (m, 3)
+    free: Bool  # (n,): the vertices that may change; all faces at them belong to the piece
+    seams: Int32  # (s, 2): edges of the piece along which depth jumps
+    unknown: Float  # (n,): unknown of the camera at the vertices; empty if it is not known
+    component: Int32  # (n,): component of each vertex before the mesh was cut; empty if it was not
 
 
 @dataclass(eq=False)
 class WholeMesh:
-    """A mesh, most of which waits to be changed.
+    """A mesh, most of which waits to be changed; what is not known yet is empty.
 
-    Attributes
-    ----------
-    vertices : (N, 2)
-    faces : (M, 3) int32
-    waiting : (N,) bool
-        Vertices that have not been free yet.
-    seams : (S, 2) int32
-        Edges along which depth jumps.
-    flipped : (K,) int64
-        Pixels that the mesh covers although they are background, or does not cover although they are foreground, as
-        numbers in the image, ascending.
-    unknown : (N,)
-        Unknown of the camera at the vertices; empty if it is not known.
-    component : (N,) int32
-        Component of each vertex before the mesh was cut; empty if it was not.
-    fixed : (N,) bool
-        Vertices that are never free; empty while all may be.
-    rounds : (R, 2) int64
-        Numbers of flips and moves in the rounds of refinement so far.
-    error : () float64
-        Estimated error of the unknown, in px.
-    done : (4,) float64
-        Collapses, flips and moves of the decimation so far, and the largest cost (px⁴) of a collapse.
-    dropped_lines : () int64
-        Lines of jumps that were left out, because they would have needed too many vertices.
-    levels : (C,) float64
-        What has to be added to the unknown of each component that a prior fixes; empty without a prior.
-    bent : () float64
-        Largest share of a component that points of large weight bend against the normals.
-    torn, moving : (C,) bool
-        Components that are cut, and those that the next round of refinement changes.
-    repeats : Repeats or None
-        Directions in which it repeats: vertices on opposite sides have the same places, and are fixed.
-    method : str
-        How it is solved.
+    Where it repeats, vertices on opposite sides have the same places, and are fixed.
     """
 
     method = "elimination"
     #: Arrays over the vertices; some are empty until they are known.
     OF_VERTICES = ("vertices", "waiting", "unknown", "component", "fixed")
 
-    vertices: Float
-    faces: Int32
-    waiting: Bool
-    seams: Int32
+    vertices: Float  # (N, 2)
+    faces: Int32  # (M, 3)
+    waiting: Bool  # (N,): vertices that have not been free yet
+    seams: Int32  # (S, 2): edges along which depth jumps
+    #: (K,), ascending: numbers in the image of pixels that are covered in the background, or not in the foreground.
     flipped: Int
+    #: (N,): unknown of the camera at the vertices.
     unknown: Float = field(default_factory=lambda: np.empty(0))
+    #: (N,): component of each vertex before the mesh was cut.
     component: Int32 = field(default_factory=lambda: np.empty(0, np.int32))
+    #: (N,): vertices that are never free.
     fixed: Bool = field(default_factory=lambda: np.empty(0, np.bool_))
-    rounds: Int = field(default_factory=lambda: np.empty((0, 2), np.int64))
-    error: Float = field(default_factory=lambda: np.array(0.0))
+    rounds: list[tuple[int, int]] = field(default_factory=list)  # flips and moves of refinement so far
+    error: float = 0.0  # estimated, of the unknown, in px
+    #: (4,): collapses, flips and moves of the decimation so far, and the largest cost (px⁴) of a collapse.
     done: Float = field(default_factory=lambda: np.zeros(4))
-    dropped_lines: Int = field(default_factory=lambda: np.array(0))
+    dropped_lines: int = 0  # lines of jumps that were left out, because they would have needed too many vertices
+    #: (C,): what has to be added to the unknown of each component that a prior fixes.
     levels: Float = field(default_factory=lambda: np.empty(0))
-    bent: Float = field(default_factory=lambda: np.array(0.0))
+    bent: float = 0.0  # largest share of a component that points of large weight bend against the normals
+    #: (C,): components that are cut, and those that the next round of refinement changes.
     torn: Bool = field(default_factory=lambda: np.empty(0, np.bool_))
     moving: Bool = field(default_factory=lambda: np.empty(0, np.bool_))
     repeats: Repeats | None = None
@@ -178,6 +137,23 @@ class WholeMesh:
         near = chosen.copy()
         near[self.faces[chosen[self.faces].any(axis=1)]] = True
         return near
+
+    def waiting_zones(self, grid: TileGrid, stage: str) -> Int32:
+        """Return the zone (N,) of each vertex that waits and is free in a stage, −1 for others.
+
+        Stages are ``"tiles"``, ``"strips"``, ``"crossings"`` and ``"crossings-2"``.
+        """
+        waiting = np.flatnonzero(self.waiting)
+        zones, points = np.full(len(self.waiting), -1, np.int32), self.vertices[waiting]
+        if stage == "tiles":
+            zones[waiting] = np.where(grid.in_collar(points), -1, grid.tile_of(points))
+        elif stage == "strips":
+            zones[waiting] = grid.strip_of(points)
+        else:
+            zones[waiting] = grid.crossing_of(points)
+            if stage == "crossings":
+                zones[(zones >= 0) & ~grid.is_even(zones)] = -1
+        return zones
 
     def pieces(self, zone: Int32) -> Iterator[tuple[int, Piece]]:
         """Yield the pieces in which vertices are free, by the zone (N,) of each vertex, −1 for none, ascending.

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from normalmesh.array_types import Integer
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.rounds import decimate_levels
 from normalmesh.decimation.stopping import StoppingRule
-from normalmesh.engine.runner import Runner
 from normalmesh.evaluation.metrics import mean_angle
 from normalmesh.integration.integrated_mesh import IntegratedMesh
 from normalmesh.integration.integration_options import IntegrationOptions
@@ -33,6 +33,10 @@ from normalmesh.reconstruction.presets import Preset
 from normalmesh.runtime.memory_budget import hold_memory, require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress
 
+if TYPE_CHECKING:
+    from normalmesh.engine.engine import Engine
+
+Kept = TypeVar("Kept")
 logger = logging.getLogger(__name__)
 
 
@@ -48,7 +52,7 @@ class InMemory:
         What the work takes, for the progress and for checks of the memory.
     monitor : Monitor
     repeats : Repeats or None
-    runner : Runner
+    engine : Engine or None
         Keeps results, if work can go on after an interruption.
     """
 
@@ -57,7 +61,7 @@ class InMemory:
     estimate: Estimate
     monitor: Monitor
     repeats: Repeats | None = None
-    runner: Runner = field(default_factory=Runner)
+    engine: Engine | None = None
     noise: MapNoise | None = None
     clean: NormalMap | None = None
     jumps: Jumps | None = None
@@ -94,9 +98,12 @@ class InMemory:
         """Find the jumps."""
         if self.jumps is None:
             self.monitor.begin("jumps")
-            self.jumps = self.runner.kept("jumps", partial(self._jumps, given))
+            self.jumps = self._kept("jumps", partial(self._jumps, given))
             self.monitor.advance(self.estimate.jump_seconds)
         return self.jumps
+
+    def _kept(self, name: str, make: Callable[[], Kept]) -> Kept:
+        return make() if self.engine is None else self.engine.kept(name, make)
 
     def _jumps(self, given: GivenJumps) -> Jumps:
         """Return the jumps, given or found; the hierarchy is kept if it was needed."""
@@ -121,7 +128,7 @@ class InMemory:
         part = self.monitor.part(self.estimate.decimation_seconds)
         hierarchy, self.hierarchy = self.hierarchy, None
         decimated = partial(decimate_levels, self.clean, rules, self.options.decimation, part, self.jumps.lines)
-        meshes = self.runner.kept("meshes", lambda: list(decimated(hierarchy)))
+        meshes = self._kept("meshes", lambda: list(decimated(hierarchy)))
         hierarchy = None
         while meshes:
             yield meshes.pop(0)

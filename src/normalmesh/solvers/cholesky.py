@@ -11,34 +11,21 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from normalmesh.array_types import Float, Int32
+from normalmesh.runtime.threads import in_parallel
 from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers._cholesky import Matrix, Storage
+from normalmesh.solvers._selected_inverse import Inverses, invert_fronts
 from normalmesh.solvers.conjugate_gradients import times
 from normalmesh.solvers.elimination_plan import EliminationPlan
-from normalmesh.solvers.selected_inverse import inverse_diagonal
 
 
 class Cholesky:
     """Elimination of one sparsity pattern, and the factor of the last matrix with that pattern.
 
-    Parameters
-    ----------
-    matrix
-        (n, n), symmetric, with the pattern of all matrices to be factorised.
-    coordinates
-        (n, 2) positions of the unknowns in the plane, in any unit. Without them, fill-in is several times as large.
-    workspace
-        Memory for the factor and for updates. By default, the factorisation has its own.
-    kind
-        ``np.float64``, or ``np.float32`` for a factor of half the size. It is accurate to some 1e-6, relative to each
-        number of U, if no number beside the diagonal is positive and no row has a negative sum.
-
-    Attributes
-    ----------
-    last : (n,) int
-        Position of each unknown in the elimination order.
-    kind
-        Type of the numbers of the next factor.
+    Parameters are those of :class:`.elimination_plan.EliminationPlan`. The next factor has numbers of this ``kind``:
+    one of float32, half the size, is accurate to some 1e-6, relative to each number of U, if no number beside the
+    diagonal is positive and no row has a negative sum. ``last`` (n,) is the position of each unknown in the elimination
+    order.
     """
 
     def __init__(
@@ -61,13 +48,7 @@ class Cholesky:
         return np.dtype(self.kind).itemsize * (self._plan.panel_count + self._plan.update_count)
 
     def factorise(self, matrix: csr_matrix, extra: Float) -> None:
-        """Factorise the matrix, of the pattern given first, plus ``extra`` (n,) on its diagonal.
-
-        Raises
-        ------
-        NormalMeshError
-            The sum is not positive definite.
-        """
+        """Factorise the matrix, of the pattern given first, plus ``extra`` (n,) on its diagonal: positive definite."""
         self._storage = None
         storage = self._plan.storage(self._workspace, kind=self.kind)
         if storage.by_sums:
@@ -89,5 +70,12 @@ class Cholesky:
 
     def inverse_diagonal(self) -> Float:
         """Return the diagonal (n,) of the inverse of the matrix that was factorised last."""
-        assert self._storage is not None
-        return inverse_diagonal(self._plan, self._storage)
+        elimination, tree = self._plan.elimination, self._plan.tree
+        blocks = elimination.blocks
+        width = blocks.stop - blocks.start + np.diff(elimination.tree.border)
+        # The inverse of a front is not needed any more when those below it are known.
+        place, count = tree.kept_places(width**2)
+        inverses, diagonal = Inverses(place, np.empty(count)), np.empty(blocks.order.size)
+        for chosen in tree.generations:
+            in_parallel(invert_fronts, len(chosen), chosen, elimination, self._storage, inverses, diagonal, grain=1)
+        return diagonal
