@@ -16,14 +16,10 @@ class WindowedMap(Protocol):
     """A normal map that hands out windows; see :class:`.NormalMap`."""
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        ...
+    def shape(self) -> tuple[int, int]: ...
 
     @property
-    def camera(self) -> Camera:
-        """Camera of the whole image."""
-        ...
+    def camera(self) -> Camera: ...
 
     def window(self, rows: slice, columns: slice) -> NormalMap | None:
         """Return a window with its own camera, None without foreground."""
@@ -50,12 +46,10 @@ class Window:
 
     @property
     def rows(self) -> slice:
-        """Rows in the image."""
         return slice(self.top, self.bottom)
 
     @property
     def columns(self) -> slice:
-        """Columns in the image."""
         return slice(self.left, self.right)
 
     @property

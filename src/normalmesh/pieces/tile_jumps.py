@@ -1,4 +1,8 @@
-"""Jumps of a map that is read window by window: the same as those of the whole map."""
+"""Jumps of a map that is read window by window: the same as those of the whole map.
+
+What the search asks of pixels is answered tile by tile. Meshes of tiles are joined to the mesh of the whole, with its
+vertices and faces in the same order: by blocks.
+"""
 
 from __future__ import annotations
 

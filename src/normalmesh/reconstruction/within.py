@@ -150,20 +150,11 @@ def _fewest(
 
 @dataclass(frozen=True, eq=False)
 class _Reference:
-    """The surface that others are compared with.
+    """The surface that others are compared with."""
 
-    Attributes
-    ----------
-    components : (H, W) int
-        4-connected component of each pixel of the mask.
-    depth : (H, W)
-    parts : (H, W) int64
-        See :func:`_loose_parts`.
-    """
-
-    components: Integer
-    depth: Float
-    parts: Int
+    components: Integer  # (H, W): 4-connected component of each pixel of the mask
+    depth: Float  # (H, W)
+    parts: Int  # (H, W): see _loose_parts
 
     @classmethod
     def of(cls, surface: Surface, components: Integer) -> _Reference:
