@@ -93,8 +93,7 @@ def refine_piece(clean: WindowedMap, piece: Piece, noise: Float, turns: range, t
     if tidied.any():
         origin = part.tidy(tidied, EARLY_BAD_ANGLE if turns else BAD_ANGLE).kept
         changed = covered_pixels(mesh, area.shape) != covered_pixels(part.mesh.to_screen(), area.shape)
-        row, column = np.nonzero(changed)
-        flipped = (row + area.top).astype(np.int64) * clean.shape[1] + column + area.left
+        flipped = area.numbers(changed, clean.shape[1])
     if added:
         part.split(added)
         origin = np.append(origin, np.full(part.vertices - len(origin), -1))

@@ -81,6 +81,11 @@ class Window:
         """Return the window with so many px more on all sides, within limits."""
         return Window(self.top - by, self.left - by, self.bottom + by, self.right + by).within(limits)
 
+    def numbers(self, chosen: Bool, columns: int) -> Int:
+        """Return the numbers (K,), in an image of so many columns, of the chosen pixels (h, w)."""
+        row, column = np.nonzero(chosen)
+        return (row + self.top) * np.int64(columns) + column + self.left
+
     def place_in(self, other: Window) -> tuple[slice, slice]:
         """Return rows and columns in an array of another window, which holds this one."""
         top, left = self.top - other.top, self.left - other.left

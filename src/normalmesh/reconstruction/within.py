@@ -99,10 +99,12 @@ def reconstruct_within(
         raise NormalMeshError("give max_angle, max_error or both")
     if rules := [name for name in RULES if name in integration]:
         raise NormalMeshError(f"{rules[0]} is not for reconstruct_within: max_angle and max_error say where to stop")
-    request = Request.of(normal_map, preset, decimation, integration, tileable, jumps, tiles)
+    request = Request.of(
+        normal_map, preset, decimation, integration, tileable, jumps, tiles, threads, memory_limit, progress
+    )
     estimated = partial(Estimate.within, compared=max_error is not None)
     finest = [StoppingRule(vertices=_share(FINEST, request.foreground))]
-    with request.stages(finest, estimated, threads, memory_limit, progress) as stages:
+    with request.stages(finest, estimated) as stages:
         stages.find_noise()
         stages.find_jumps(jumps)
         monitor = stages.monitor
