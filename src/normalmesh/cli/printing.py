@@ -49,12 +49,7 @@ def field_text(label: str, text: str) -> str:
 class PrintedTable:
     """A table whose rows are printed one by one, as soon as they are known.
 
-    Parameters
-    ----------
-    titles
-        Titles of the columns.
-    widths
-        Widths of the columns in characters, negative if they are aligned to the right. The last column takes the rest.
+    Widths of columns are in characters, negative if they are aligned to the right. The last column takes the rest.
     """
 
     def __init__(self, titles: Sequence[str], widths: Sequence[int]) -> None:

@@ -1,57 +1,78 @@
-"""Windows of TIFF files: only the tiles or strips that a window needs are decoded."""
+"""TIFF files, read whole or in windows: only the tiles or strips that a window needs are decoded."""
 
 from __future__ import annotations
 
-import warnings
+import struct
 from dataclasses import dataclass
+from mmap import mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshWarning, path_text, shape_text
-from normalmesh.files.formats import reading
+from normalmesh.errors import path_text, shape_text, warn_caller
+from normalmesh.files.formats import mapped, reading, unusable
 from normalmesh.files.geotiff_reading import read_georeference
-from normalmesh.files.images import TiffHeader, only_image, opened_tiff
-from normalmesh.files.size_limits import refuse_beyond_memory
-from normalmesh.files.windowed_arrays import MappedArray, WindowedArray, check_stored_size
+from normalmesh.files.images import ORIENTATION, Image, refuse_turned, with_channel_axis
+from normalmesh.files.size_limits import check_file_length, check_image_size, check_pixel_limit, refuse_beyond_memory
+from normalmesh.files.windowed_arrays import MappedArray, WindowedArray
+from normalmesh.normals.windows import whole_window
 from normalmesh.runtime.memory import bytes_text
 from normalmesh.runtime.threads import in_parallel
 
 if TYPE_CHECKING:
-    from tifffile import TiffFrame, TiffPage, TiffPageSeries
+    from tifffile import TiffFile, TiffFrame, TiffPage, TiffPageSeries
 
 #: Size in bytes from which on a single piece of a file is reported: each window decodes all pieces that it touches.
 LARGE_PIECE = 1 << 28
+#: Maximum number of pages.
+MAX_PAGES = 10_000
+#: Tag with the number that stands for a missing value, as text.
+NODATA = 42113
+
+
+def read_tiff(path: Path) -> Image:
+    """Read the only image of a file whole."""
+    read_tiff_size(path)  # before anything that takes memory
+    array = TiffWindows(path)
+    return array.image(*whole_window(array.size))
+
+
+def read_tiff_size(path: Path) -> tuple[int, int]:
+    """Return rows and columns from the header, after a check of the size."""
+    with opened_tiff(path) as file:
+        series = only_image(path, file)
+        (rows, columns, channels), _ = _tiff_layout(path, series)
+        check_image_size(path, rows, columns, channels * series.dtype.itemsize)
+        return rows, columns
 
 
 class TiffWindows(WindowedArray):
-    """The full resolution image of a TIFF, BigTIFF or COG, tiled or striped, as :func:`.images.read_image` reads it.
+    """The full resolution image of a TIFF, BigTIFF or COG, tiled or striped.
 
-    Attributes
-    ----------
-    georeference : GeoReference or None
-        Where the image lies on the ground.
+    ``georeference``: where the image lies on the ground; None if the file does not say it.
     """
 
     def __init__(self, path: Path):
         self.path = path
         with reading(path, "TIFF"), opened_tiff(path) as file:
             series = only_image(path, file)
-            self._header = TiffHeader.of(path, series)
+            self._header = _Header.of(path, series)
             self.shape, self.maximum, self.colour = self._header.shape, self._header.maximum, self._header.colour
             self.dtype = series.dtype
             if 0 in self.shape:
                 raise ValueError("no pixels")
-            check_stored_size(path, self.shape, self.dtype.itemsize)
+            check_pixel_limit(path, *self.size)
+            check_file_length(path, *self.size, self.shape[2] * self.dtype.itemsize)
             self.georeference = read_georeference(series.keyframe)
             self._mapped: MappedArray | None = None
             self._pages: list[_Page] = []
+            self._piece = 0  # bytes of one that is compressed
+            self.chunks = (1, self.size[1])
             if series.dataoffset is not None:
                 stored = np.dtype(file.byteorder + series.dtype.char)
                 self._mapped = MappedArray(path, stored, series.shape, series.dataoffset)
-                self.chunks = (1, self.size[1])
             else:
                 self._open_pages(series)
 
@@ -65,31 +86,36 @@ class TiffWindows(WindowedArray):
         for page in self._pages:
             page.check()
         self.chunks = (min(first.height, self.size[0]), min(first.width, self.size[1]))
-        piece = first.height * first.width * keyframe.samplesperpixel * self.dtype.itemsize
-        refuse_beyond_memory(self.path, piece)
-        if piece >= LARGE_PIECE:
-            warnings.warn(
+        self._piece = first.height * first.width * keyframe.samplesperpixel * self.dtype.itemsize
+
+    def check_pieces(self) -> TiffWindows:
+        """Raise or warn if windows of a few pixels take much memory; return the array."""
+        refuse_beyond_memory(self.path, self._piece)
+        if self._piece >= LARGE_PIECE:
+            warn_caller(
                 f"{path_text(self.path)}: is compressed in pieces of {self.chunks[0]}×{self.chunks[1]} pixels, "
-                f"{bytes_text(piece)} each, and every window decodes whole ones; save it in tiles, such as of 512×512",
-                NormalMeshWarning,
-                stacklevel=5,
+                f"{bytes_text(self._piece)} each, and every window decodes whole ones; save it in tiles, such as of "
+                "512×512"
             )
+        return self
 
-    def read(self, rows: slice, columns: slice) -> NDArray[np.generic]:
+    def read(self, rows: slice, columns: slice) -> NDArray[Any]:
+        return self.image(rows, columns).values
+
+    def image(self, rows: slice, columns: slice) -> Image:
+        """Return a window as an image."""
         with reading(self.path, "TIFF"):
-            return self._header.image(self._stored(rows, columns)).values
+            return self._header.image(self._stored(rows, columns))
 
-    def _stored(self, rows: slice, columns: slice) -> NDArray[np.generic]:
+    def _stored(self, rows: slice, columns: slice) -> NDArray[Any]:
         """Return the values (h, w, channels) as they are stored."""
         if self._mapped is not None:
-            planes_first = self._header.planes_first
-            part = self._mapped.read((slice(None), rows, columns) if planes_first else (rows, columns))
-            part = np.moveaxis(part, 0, -1) if planes_first else part
-            return part if part.ndim == 3 else part[..., None]
+            if self._header.planes_first:
+                return np.moveaxis(self._mapped.read((slice(None), rows, columns)), 0, -1)
+            return with_channel_axis(self._mapped.read((rows, columns)))
         window = np.empty((rows.stop - rows.start, columns.stop - columns.start, self.shape[2]), self.dtype)
         for number, page in enumerate(self._pages):
-            values = window if len(self._pages) == 1 else window[..., number : number + 1]
-            page.read(self.path, rows, columns, values)
+            page.read(self.path, rows, columns, window if len(self._pages) == 1 else window[..., number : number + 1])
         return window
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -97,33 +123,54 @@ class TiffWindows(WindowedArray):
 
 
 @dataclass(frozen=True)
+class _Header:
+    """What a TIFF says about its only image."""
+
+    shape: tuple[int, int, int]  # rows, columns and channels
+    planes_first: bool  # whether channels are the first axis of the stored array
+    maximum: int | None  # as of :class:`Image`
+    colour: str
+    inverted: bool  # whether zero is white
+    nodata: str | None  # the text of the number that stands for a missing value
+
+    @classmethod
+    def of(cls, path: Path, series: TiffPageSeries) -> _Header:
+        """Read the header of a series, or raise :class:`NormalMeshError` if it is no upright image of some channels."""
+        page = series.keyframe
+        refuse_turned(path, page.tags.valueof(ORIENTATION, default=1))
+        photometric = getattr(page.photometric, "name", str(page.photometric))
+        bits = page.bitspersample
+        shape, planes_first = _tiff_layout(path, series)
+        return cls(
+            shape,
+            planes_first,
+            _tiff_maximum(series.dtype, bits),
+            _tiff_colour(photometric, shape[2], is_jpeg=page.compression in (6, 7)),
+            # tifffile labels bilevel data "zero is white" and yet stores True as one.
+            inverted=photometric == "MINISWHITE" and not (bits == 1 and page.software == "tifffile.py"),
+            nodata=page.tags.valueof(NODATA),
+        )
+
+    def image(self, values: NDArray[Any]) -> Image:
+        """Return the image of stored values (h, w, C), of all of it or of a window."""
+        values, missing = _without_nodata(values, self.nodata)
+        if self.inverted and self.maximum is not None:
+            values, missing = self.maximum - values, None if missing is None else self.maximum - missing
+        return Image(values, self.maximum, self.colour, missing)
+
+
+@dataclass(frozen=True)
 class _Page:
-    """Where the tiles or strips of a page are, and how they are decoded.
+    """Where the tiles or strips of a page are, and how they are decoded."""
 
-    Attributes
-    ----------
-    decode
-        tifffile's function: it returns values (1, h, w, samples), the position of the piece and its shape.
-    tables
-        Tables that the pieces of a JPEG share.
-    offsets, counts
-        Position and number of the bytes of each piece.
-    height, width
-        Rows and columns of a piece.
-    shape
-        Rows and columns of the page.
-    planes
-        Number of planes, one after another, each in pieces of its own.
-    """
-
-    decode: Any
-    tables: bytes | None
-    offsets: tuple[int, ...]
-    counts: tuple[int, ...]
-    height: int
-    width: int
-    shape: tuple[int, int]
-    planes: int
+    decode: Any  # tifffile's function: values (1, h, w, samples), the position of the piece and its shape
+    tables: bytes | None  # that the pieces of a JPEG share
+    offsets: tuple[int, ...]  # position and
+    counts: tuple[int, ...]  # number of the bytes of each piece
+    height: int  # rows and
+    width: int  # columns of a piece
+    shape: tuple[int, int]  # of the page
+    planes: int  # one after another, each in pieces of its own
     nodata: Any
 
     @classmethod
@@ -154,7 +201,7 @@ class _Page:
         """Number of pieces along columns and rows of pixels."""
         return -(-self.shape[0] // self.height), -(-self.shape[1] // self.width)
 
-    def read(self, path: Path, rows: slice, columns: slice, values: NDArray[np.generic]) -> None:
+    def read(self, path: Path, rows: slice, columns: slice, values: NDArray[Any]) -> None:
         """Decode a window into ``values`` (h, w, channels)."""
         down, across = self._grid
         pieces = [
@@ -172,7 +219,7 @@ class _Page:
 
         in_parallel(decode_pieces, len(pieces), grain=1)
 
-    def _copy(self, piece: int, data: bytes, rows: slice, columns: slice, values: NDArray[np.generic]) -> None:
+    def _copy(self, piece: int, data: bytes, rows: slice, columns: slice, values: NDArray[Any]) -> None:
         """Decode a piece, and copy what lies in the window."""
         if len(data) < self.counts[piece]:
             raise ValueError(f"it ends within piece {piece}")
@@ -187,3 +234,84 @@ class _Page:
             target[...] = self.nodata
         else:
             target[...] = decoded[0, first - top : last - top, begin - left : end - left]
+
+
+def only_image(path: Path, file: TiffFile) -> TiffPageSeries:
+    """Return the only image of a TIFF besides its previews: the first page of a raw file may be one."""
+    images = [series for series in file.series if not series.keyframe.is_reduced] or list(file.series)
+    if len(images) > 1:
+        raise unusable(
+            path,
+            f"holds {len(images)} images ({', '.join(shape_text(series.shape) for series in images)}); "
+            "save the one to be read as a file of its own",
+        )
+    return images[0]
+
+
+def _without_nodata(values: NDArray[Any], text: str | None) -> tuple[NDArray[Any], int | None]:
+    """Return values with NaN for the missing floats, or the integer that stands for a missing value."""
+    try:
+        nodata = np.float64(str(text).strip("\0 "))
+    except ValueError:
+        return values, None
+    if values.dtype.kind != "f":
+        return values, int(nodata) if np.isfinite(nodata) else None
+    # The text may have fewer digits than the number that is stored.
+    return np.where(np.isclose(values, nodata, rtol=1e-6, atol=0), values.dtype.type(np.nan), values), None
+
+
+def opened_tiff(path: Path) -> TiffFile:
+    import tifffile
+
+    with mapped(path) as contents:
+        _refuse_endless_pages(contents)
+    # Files of these kinds may name other files, which would be read, too.
+    return tifffile.TiffFile(path, is_ome=False, is_mmstack=False, is_ndtiff=False)
+
+
+def _tiff_layout(path: Path, series: TiffPageSeries) -> tuple[tuple[int, int, int], bool]:
+    """Return rows, columns and channels, and whether channels come first."""
+    planes_first = series.axes in ("SYX", "CYX")
+    shape = (*series.shape[1:], series.shape[0]) if planes_first else (*series.shape, 1)[: max(series.ndim, 3)]
+    if len(shape) != 3 or shape[2] > 4 or series.dtype.kind == "c":
+        raise unusable(
+            path,
+            f"holds an array of {shape_text(shape)} {series.dtype}; "
+            "expected one image of rows × columns × 3 or 4 channels",
+        )
+    rows, columns, channels = shape
+    return (rows, columns, channels), planes_first
+
+
+def _refuse_endless_pages(contents: mmap) -> None:
+    """Refuse a TIFF with too many pages, or whose linked list of pages is a circle."""
+    order, is_big = "<" if contents[:2] == b"II" else ">", 43 in contents[2:4]
+    count, entry, place = ("Q", 20, "Q") if is_big else ("H", 12, "I")
+    (position,) = struct.unpack_from(order + place, contents, 8 if is_big else 4)
+    seen: set[int] = set()
+    # A page that begins or ends beyond the file ends the chain for the decoder, too.
+    while position and position + 8 <= len(contents):
+        if position in seen or len(seen) > MAX_PAGES:
+            raise ValueError("its pages have no end")
+        seen.add(position)
+        (entries,) = struct.unpack_from(order + count, contents, position)
+        following = position + struct.calcsize(order + count) + entry * entries
+        if following + struct.calcsize(order + place) > len(contents):
+            return
+        (position,) = struct.unpack_from(order + place, contents, following)
+
+
+def _tiff_maximum(dtype: np.dtype[np.generic], bits: int) -> int | None:
+    """Return the largest possible value; a TIFF may hold 10 or 12 bits, which are decoded to 16."""
+    if dtype.kind in "ub":
+        return int(2**bits - 1)
+    return int(2 ** (bits - 1) - 1) if dtype.kind == "i" else None
+
+
+def _tiff_colour(photometric: str, channels: int, is_jpeg: bool) -> str:
+    """Return what the colour channels hold. Scientific tools write RGB as three channels of plain data."""
+    if photometric in ("MINISBLACK", "MINISWHITE"):
+        return "RGB" if channels >= 3 else "grey"
+    if photometric == "YCBCR" and is_jpeg:  # converted to RGB by the decoder
+        return "RGB"
+    return {"PALETTE": "palette", "SEPARATED": "CMYK"}.get(photometric, photometric)

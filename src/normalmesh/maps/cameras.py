@@ -18,8 +18,9 @@ from normalmesh.arguments import checked_path
 from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.files.arrays import CAMERA_MATRIX, PIXEL_SIZE, read_npy, read_npz_camera
-from normalmesh.files.formats import file_format, mapped, read_text, unusable
-from normalmesh.files.images import IMAGE_FORMATS, jpeg_exif, only_image, opened_tiff, png_exif, read_image_size
+from normalmesh.files.formats import file_format, read_text, unusable
+from normalmesh.files.images import IMAGE_FORMATS, read_exif, read_image_size
+from normalmesh.files.tiff_windows import only_image, opened_tiff
 from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.perspective import Perspective
@@ -144,29 +145,12 @@ def _from_yaml(path: Path, text: str) -> Float:
 
 @dataclass(frozen=True)
 class ExifLens:
-    """What EXIF data tell about the lens.
+    """What EXIF data tell about the lens; None is unknown."""
 
-    Attributes
-    ----------
-    focal_length
-        In mm, if known.
-    equivalent
-        Focal length in mm of the same field of view on film of 35 mm, if known.
-    pixels_per_mm
-        Resolution on the sensor of an image of ``shape``, if known.
-    shape
-        Rows and columns of the photograph as it was taken.
-    """
-
-    focal_length: float | None
-    equivalent: float | None
-    pixels_per_mm: float | None
-    shape: tuple[int, int]
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether the focal length in pixels follows."""
-        return self.equivalent is not None or (self.focal_length is not None and self.pixels_per_mm is not None)
+    focal_length: float | None  # in mm
+    equivalent: float | None  # in mm, for the same field of view on film of 35 mm
+    pixels_per_mm: float | None  # resolution on the sensor of an image of ``shape``
+    shape: tuple[int, int]  # rows and columns of the photograph as it was taken
 
     def focal_px(self, shape: tuple[int, int]) -> float:
         """Return the focal length in pixels for the same view with other rows and columns.
@@ -180,7 +164,7 @@ class ExifLens:
                 f"the photograph had {self.shape[1]} × {self.shape[0]} pixels, but the map has {shape[1]} × {shape[0]}:"
                 " it is cropped, and the EXIF focal length does not tell by how much; give the focal length in pixels"
             )
-        if not self.is_enough:
+        if self.equivalent is None and (self.focal_length is None or self.pixels_per_mm is None):
             known = "nothing" if self.focal_length is None else f"only {self.focal_length:g} mm, not the sensor's size"
             raise NormalMeshError(f"EXIF data tell {known}; give the focal length in pixels, or the field of view")
         by_sensor = (self.focal_length or 0) * (self.pixels_per_mm or 0) * long / stored_long
@@ -238,15 +222,9 @@ def _tags(path: Path, name: str) -> Mapping[Any, Any]:
         with opened_tiff(path) as file:
             tag = only_image(path, file).keyframe.tags.get(DIRECTORY)
             return tag.value if tag is not None and isinstance(tag.value, Mapping) else {}
-    from PIL.Image import Exif
-
-    with mapped(path) as contents:
-        data = bytes(png_exif(contents) if name == "PNG" else jpeg_exif(contents))
-    exif = Exif()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of damaged data
-        exif.load(data)
-        return exif.get_ifd(DIRECTORY)
+        return read_exif(path, name).get_ifd(DIRECTORY)
 
 
 def _positive(tags: Mapping[Any, Any], keys: tuple[int, str]) -> float | None:
@@ -269,7 +247,7 @@ def camera_from(camera: Camera | str | PathLike[str] | None) -> Camera:
     return checked_camera(camera, "Orthographic(...), Perspective(...) or a file")
 
 
-def own_camera(path: Path) -> Camera | None:
+def held_camera(path: Path) -> Camera | None:
     """Return the camera that an NPZ file holds besides its normals, or None."""
     if file_format(path) != "NPZ":
         return None

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.array_types import Bool, Float32, UInt8
-from normalmesh.files.packed_masks import MaskPacker, PackedMask
+from normalmesh.files.masks import MaskPacker, PackedMask
 from normalmesh.files.windowed_arrays import WindowedArray
 from normalmesh.maps._background import BACKGROUND
 from normalmesh.maps.decoding import Decoder
@@ -20,77 +21,55 @@ from normalmesh.runtime.row_blocks import row_blocks
 
 #: The convention that leaves channels as they are.
 OPENGL = Convention.parse("opengl")
+#: Vectors (h, w, 3) and foreground (h, w) of a window.
+VectorsAndForeground = tuple[Float32, Bool]
 
 
 @dataclass(frozen=True, eq=False)
 class DecodedWindows:
-    """Windows of vectors of a map on disk, and what the whole map tells about how to decode them.
-
-    Attributes
-    ----------
-    array
-        The stored values.
-    decoder
-        How they become vectors.
-    mask
-        The given mask; None if there is none.
-    found
-        The background that :mod:`.background` finds by the colour of the border; None if there is none.
-    convention
-        What the channels hold; opengl leaves them as they are.
-    """
+    """Windows of vectors of a map on disk, and what the whole map tells about how to decode them."""
 
     array: WindowedArray
     decoder: Decoder
-    mask: PackedMask | None
-    found: PackedMask | None = None
+    mask: PackedMask | None  # as given
+    background: PackedMask | None = None  # what :func:`.find_background` finds
     convention: Convention = OPENGL
 
     @property
     def path(self) -> Path:
-        """The file, for messages."""
         return self.array.path
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
         return self.array.size
 
     def passes(self) -> Iterator[Slices]:
         """Yield windows that cover the map."""
         return self.array.passes()
 
-    def read(self, window: Slices) -> tuple[Float32, Bool]:
-        """Return vectors (h, w, 3), zero where there is none, and foreground (h, w)."""
-        mask, found = (None if each is None else each.window(*window) for each in (self.mask, self.found))
-        return self.decoded(self.array.read(*window), mask, found)
+    def read(self, window: Slices) -> VectorsAndForeground:
+        """Return the pixels of a window; vectors are zero where there is none."""
+        masks = (None if each is None else each.window(*window) for each in (self.mask, self.background))
+        return self.decoded(self.array.read(*window), *masks)
 
-    def raw(self, window: Slices) -> tuple[Float32, Bool]:
-        """Return vectors (h, w, 3) as they are in the background, too, and foreground (h, w)."""
+    def raw(self, window: Slices) -> VectorsAndForeground:
+        """Return the pixels of a window, with vectors as they are in the background, too."""
         mask = None if self.mask is None else self.mask.window(*window)
-        return self.raw_values(self.array.read(*window), mask)
+        return self.decoder.vectors(self.array.read(*window), mask)
 
-    def to_clean(self, window: Slices) -> tuple[Float32, Bool]:
-        """Return vectors (h, w, 3), zero where there is none, and the given mask (h, w)."""
+    def to_clean(self, window: Slices) -> VectorsAndForeground:
+        """Return vectors, zero where there is none, and the given mask."""
         vectors, _ = self.read(window)
-        given = np.ones(vectors.shape[:2], np.bool_) if self.mask is None else self.mask.window(*window)
-        return vectors, given
+        return vectors, np.ones(vectors.shape[:2], np.bool_) if self.mask is None else self.mask.window(*window)
 
-    def decoded(self, values: NDArray[np.generic], mask: Bool | None, found: Bool | None) -> tuple[Float32, Bool]:
+    def decoded(self, values: NDArray[Any], mask: Bool | None, background: Bool | None) -> VectorsAndForeground:
         """Return vectors and foreground of stored values (h, w, 3 or 4) of any pixels."""
-        vectors, foreground = self.raw_values(values, mask)
-        if found is not None:
-            foreground &= ~found
+        vectors, foreground = self.decoder.vectors(values, mask)
+        if background is not None:
+            foreground &= ~background
         vectors[~foreground] = 0
         if self.convention != OPENGL:
             vectors = self.convention.to_project(vectors).astype(np.float32, copy=False)
-        return vectors, foreground
-
-    def raw_values(self, values: NDArray[np.generic], mask: Bool | None = None) -> tuple[Float32, Bool]:
-        """Return vectors as they are in the background, too, and foreground of stored values of any pixels."""
-        vectors = np.empty((*values.shape[:2], 3), np.float32)
-        foreground = np.ones(values.shape[:2], np.bool_) if mask is None else mask.copy()
-        self.decoder.decode(values, vectors, foreground, mask is not None)
         return vectors, foreground
 
     def without(self, state: UInt8 | None) -> DecodedWindows:
@@ -100,7 +79,7 @@ class DecodedWindows:
         packer = MaskPacker(self.shape)
         for rows in row_blocks(self.shape):
             packer.put((rows, slice(0, self.shape[1])), state[rows] >= BACKGROUND)
-        return replace(self, found=packer.done())
+        return replace(self, background=packer.done())
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,17 +91,16 @@ class HeldWindows:
     foreground: Bool
 
     @classmethod
-    def of(cls, array: WindowedArray, decoder: Decoder, mask: Bool | None) -> HeldWindows:
+    def of(cls, array: WindowedArray, decoder: Decoder, mask: PackedMask | None) -> HeldWindows:
         """Decode all of an array."""
         vectors = np.empty((*array.size, 3), np.float32)
-        foreground = np.ones(array.size, np.bool_) if mask is None else mask.copy()
+        foreground = np.ones(array.size, np.bool_) if mask is None else mask.whole()
         for window in array.passes():
             decoder.decode(array.read(*window), vectors[window], foreground[window], mask is not None)
         return cls(array.path, vectors, foreground)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
         rows, columns = self.foreground.shape
         return rows, columns
 
@@ -130,8 +108,8 @@ class HeldWindows:
         """Yield the only window."""
         yield whole_window(self.shape)
 
-    def read(self, window: Slices) -> tuple[Float32, Bool]:
-        """Return vectors (h, w, 3), zero where there is none once :meth:`without` was called, and foreground (h, w)."""
+    def read(self, window: Slices) -> VectorsAndForeground:
+        """Return the pixels of a window; vectors are zero where there is none once :meth:`without` was called."""
         return self.vectors[window], self.foreground[window]
 
     raw = read

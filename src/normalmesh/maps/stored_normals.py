@@ -11,16 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_path
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
-from normalmesh.files.arrays import read_array_size, read_mat, read_npz
+from normalmesh.files.arrays import read_array_size, read_normals
 from normalmesh.files.exr import read_exr, read_exr_size
 from normalmesh.files.formats import file_format, unknown_format, unusable
 from normalmesh.files.height_png import is_height_png
 from normalmesh.files.images import IMAGE_FORMATS, read_image, read_image_size
-from normalmesh.files.masks import mask_of_array, open_mask
-from normalmesh.files.packed_masks import ArrayMask, MaskPacker, PackedMask
+from normalmesh.files.masks import PackedMask, mask_of_array, open_mask
+from normalmesh.files.tiff_windows import TiffWindows
 from normalmesh.files.windowed_arrays import ArrayInMemory, NpyWindows, WindowedArray
+from normalmesh.files.zarr_windows import ZarrWindows, is_zarr
 from normalmesh.normals.normal_map import checked_mask
-from normalmesh.normals.windows import whole_window
 from normalmesh.photometric.rti import read_rti_normals
 from normalmesh.photometric.rti_model import RTI_FORMATS, read_rti_size
 
@@ -29,29 +29,44 @@ if TYPE_CHECKING:
 
 #: Formats of normal maps.
 READABLE = "PNG, JPEG, TIFF, TGA, BMP, WebP, EXR, NPY, NPZ, MAT, PTM or RTI"
+#: Formats that can be read in windows.
+WINDOWED = "TIFF (best tiled), Zarr or NPY"
 #: What messages call normals that are in no file.
 NAME = Path("normal_map")
 EXPECTED = "a NormalMap, the path of a file, an array (rows, columns, 3) or a Pillow image"
 
 
-def read_array(path: Path, variable: str | None = None) -> WindowedArray:
-    """Return the normals as stored in a file of any format, read whole; those of an NPY file stay on disk."""
+def read_array(path: Path, variable: str | None = None, in_memory: bool = True) -> WindowedArray:
+    """Return the normals as stored in a file of any format, read whole; those of an NPY file stay on disk.
+
+    If they are not to be ``in_memory``, those of all files and folders stay there, or an error says what to do.
+    """
+    if not in_memory and is_zarr(path):
+        return checked_normals(ZarrWindows.of_normals(path, variable))
     name = file_format(path)
     if variable is not None and name in (*IMAGE_FORMATS, *RTI_FORMATS, "NPY"):
         raise unusable(path, f"a {name} file holds one image: variable={variable!r} cannot be chosen from it")
-    if name in IMAGE_FORMATS:
-        array: WindowedArray = ArrayInMemory.of_image(path, read_image(path, name))
+    if name == "NPY":
+        array: WindowedArray = NpyWindows(path)
+    elif name == "TIFF" and not in_memory:
+        array = TiffWindows(path).check_pieces()
+    elif name not in (*IMAGE_FORMATS, *RTI_FORMATS, "EXR", "NPZ", "MAT"):
+        raise unknown_format(path, name, READABLE if in_memory else WINDOWED)
+    elif not in_memory:
+        raise unusable(
+            path,
+            f"is a {name} file, which cannot be read in windows; convert it to a tiled TIFF, such as with "
+            "'vips copy in.png out.tif[tile,compression=deflate,bigtiff]', or read it whole with read_normal_map",
+        )
+    elif name in IMAGE_FORMATS:
+        array = ArrayInMemory.of_image(path, read_image(path, name))
     elif name == "EXR":
         array = ArrayInMemory(path, read_exr(path, variable))
-    elif name == "NPY":
-        array = NpyWindows(path)
-    elif name in ("NPZ", "MAT"):
-        values, mask = (read_npz if name == "NPZ" else read_mat)(path, variable)
-        array = ArrayInMemory(path, values, mask=mask)
     elif name in RTI_FORMATS:
         array = ArrayInMemory(path, read_rti_normals(path))
     else:
-        raise unknown_format(path, name, READABLE)
+        values, mask = read_normals(path, str(name), variable)
+        array = ArrayInMemory(path, values, mask=mask)
     return checked_normals(array)
 
 
@@ -92,17 +107,14 @@ def read_size(path: Path) -> tuple[int, int]:
 
 def chosen_mask(
     array: WindowedArray, mask: str | PathLike[str] | ArrayLike | None, in_memory: bool
-) -> ArrayMask | PackedMask | None:
+) -> PackedMask | None:
     """Return the mask given as an array or a file, else the one that the file of the normals holds, or None."""
-    builder = ArrayMask if in_memory else MaskPacker
     if isinstance(mask, str | PathLike):
-        return mask_of_array(open_mask(checked_path(mask, "mask"), not in_memory), builder, array.size)
+        return mask_of_array(open_mask(checked_path(mask, "mask"), not in_memory), array.size)
     if mask is not None:
-        given = builder(array.size)
-        given.put(whole_window(array.size), checked_mask(mask, array.size))
-        return given.done()
-    own = array.own_mask()
-    return None if own is None else mask_of_array(own, builder, array.size)
+        return PackedMask.of(checked_mask(mask, array.size))
+    held = array.own_mask()
+    return None if held is None else mask_of_array(held, array.size)
 
 
 def given_array(given: Any) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Kernels of :mod:`normalmesh.normals.extension`.
+"""Kernels of :mod:`normalmesh.normals.cleaning`.
 
 ``rings`` (H, W) uint8 tells where normals are from: 0 has a measurement, or is outside the mask; k > 0 was extended
 from rings below k; :data:`MISSING` has no normal yet.
@@ -17,25 +17,15 @@ OPEN = 64
 
 
 class WindowPlace(NamedTuple):
-    """A part of a window of an image.
+    """A part of a window of an image."""
 
-    Attributes
-    ----------
-    top, left : int
-        Row and column of the first pixel of the window in the image.
-    first_row, last_row, first_column, last_column : int
-        The part, in rows and columns of the window; the last ones are not in it.
-    width : int
-        Columns of the image.
-    """
-
-    top: int
-    left: int
-    first_row: int
-    last_row: int
+    top: int  # row and
+    left: int  # column of the first pixel of the window in the image
+    first_row: int  # of the part, in rows of the window
+    last_row: int  # not in the part
     first_column: int
     last_column: int
-    width: int
+    width: int  # columns of the image
 
 
 @kernel

@@ -1,7 +1,8 @@
 """Cleaning vectors: unit normals where there is a measurement, or one is near, and the mask that remains.
 
-A map is cleaned window by window; in memory, one window is all of it. Which holes are filled depends on all of a hole,
-which may lie in many windows: pixels that took the normals of their neighbours are listed, and judged at the end.
+A pixel of the mask that has no measurement takes the mean of its 3 × 3 neighbours that have a normal, ring by ring away
+from the measurements. A map is cleaned window by window; in memory, one window is all of it. Which holes are filled
+depends on all of a hole, which may lie in many windows: extended pixels are listed, and judged at the end.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from normalmesh.array_types import Bool, Float32, Floating, Int, UInt8
-from normalmesh.normals._extension import WindowPlace, leaving_pixels, list_extended
+from normalmesh.normals._extension import WindowPlace, extend_ring, leaving_pixels, list_extended, mark_missing
 from normalmesh.normals._normal_map import (
     BACK_FACING,
     INVALID,
@@ -24,7 +25,6 @@ from normalmesh.normals._normal_map import (
     sample_lengths,
 )
 from normalmesh.normals.camera import Camera
-from normalmesh.normals.extension import WITH_MASK, WITHOUT_MASK, Reach, extend_rings
 from normalmesh.normals.repairs import Repairs, counted_repairs, refuse_unusable
 from normalmesh.normals.windows import Slices, centre_of, padded_window
 from normalmesh.runtime.threads import in_parallel
@@ -33,6 +33,21 @@ from normalmesh.runtime.threads import in_parallel
 SHORT = 0.05
 #: Number of vectors whose lengths are sampled, and the quantile that is typical: most of an image may be background.
 SAMPLED, TYPICAL = 1 << 16, 0.95
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far normals are extended, in pixels."""
+
+    rim: int  # beyond the measurements at the rim of the mask, and in holes that are not filled
+    hole: int  # from the measurements around a hole to its middle; deeper holes are not filled
+    largest: int  # pixels of a hole that is filled
+
+
+#: A given mask is believed: it is often some pixels larger than the object, and includes highlights and shadows.
+WITH_MASK = Reach(rim=4, hole=16, largest=2**62)
+#: Without a mask, what has no measurement is background, except for specks that are smaller than any gap between parts.
+WITHOUT_MASK = Reach(rim=0, hole=2, largest=16)
 
 
 def typical_length(given: Floating, mask: Bool) -> float:
@@ -53,27 +68,13 @@ def lengths_of(given: Floating, mask: Bool, step: int = 1) -> Floating:
 
 @dataclass(frozen=True, eq=False)
 class CleanWindows:
-    """Windows of clean normals, before pixels that are too far from measurements leave the mask.
+    """Windows of clean normals, before pixels that are too far from measurements leave the mask."""
 
-    Attributes
-    ----------
-    read
-        Return vectors (h, w, 3) and mask (h, w) of a window. The mask is changed.
-    shape
-        Rows and columns of the map.
-    camera
-        Of the whole map.
-    typical_length
-        Of the vectors.
-    has_mask
-        Whether a mask was given, which is believed: normals are extended farther in it.
-    """
-
-    read: Callable[[Slices], tuple[Floating, Bool]]
+    read: Callable[[Slices], tuple[Floating, Bool]]  # vectors (h, w, 3) and mask (h, w), which is changed
     shape: tuple[int, int]
-    camera: Camera
-    typical_length: float
-    has_mask: bool
+    camera: Camera  # of the whole map
+    typical_length: float  # of the vectors
+    has_mask: bool  # whether a mask was given
 
     @property
     def reach(self) -> Reach:
@@ -97,7 +98,7 @@ class CleanWindows:
         arrays, counts = (measured, counts) if around == window else self.measured(around)
         missing = _missing(counts)
         top, left = around[0].start, around[1].start
-        rings, still = extend_rings(arrays, missing, self.reach, top, left)
+        rings, still = _extend_rings(arrays, missing, self.reach, top, left)
         most = int(missing.sum() - still.sum())
         numbers, depths = np.empty(most, np.int64), np.empty(most, np.uint8)
         rows, columns = centre = centre_of(window, around)
@@ -119,17 +120,11 @@ class ExtendedWindow(NamedTuple):
 
 
 class Cleaning:
-    """Cleaning a map, one window after another.
-
-    Attributes
-    ----------
-    totals : (5,) int64
-        What was repaired, as :func:`.clean_normals` counts it.
-    """
+    """Cleaning a map, one window after another."""
 
     def __init__(self, windows: CleanWindows):
-        self.totals = np.zeros(5, np.int64)
         self._windows, self._masked = windows, 0
+        self._totals = np.zeros(5, np.int64)  # of what was repaired, as :func:`.clean_normals` counts it
         self._numbers: list[Int] = []
         self._depths: list[UInt8] = []
 
@@ -137,7 +132,7 @@ class Cleaning:
         """Return normals (h, w, 3), extended as far as holes allow, and the mask (h, w) of pixels that have one."""
         source = self._windows
         arrays, counts = source.measured(window)
-        self.totals += counts.sum(axis=0)
+        self._totals += counts.sum(axis=0)
         self._masked += int(np.count_nonzero(arrays.mask))
         if not _missing(counts).any():
             return arrays.normals, arrays.mask
@@ -154,7 +149,7 @@ class Cleaning:
         NormalMeshError
             No pixel holds a measurement.
         """
-        refuse_unusable(self.totals, self._masked)
+        refuse_unusable(self._totals, self._masked)
         leaving, extended = np.zeros(0, np.int64), 0
         if self._numbers:
             numbers, depths = np.concatenate(self._numbers), np.concatenate(self._depths)
@@ -164,15 +159,35 @@ class Cleaning:
             reach, parents, sizes = self._windows.reach, *np.empty((2, len(numbers)), np.int32)
             leaves = leaving_pixels(numbers, depths, self._windows.shape[1], reach.rim, reach.largest, parents, sizes)
             leaving, extended = numbers[leaves], int(np.count_nonzero(~leaves))
-        return counted_repairs(self.totals, extended, self._windows.has_mask), leaving
+        return counted_repairs(self._totals, extended, self._windows.has_mask), leaving
 
     @property
     def unresolved(self) -> int:
         """Number of pixels in which depth changes too much to be resolved."""
-        return int(self.totals[UNRESOLVED])
+        return int(self._totals[UNRESOLVED])
 
 
 def _missing(counts: Int) -> Int:
     """Return the number (h,) of pixels of the mask without a measurement in each row."""
     missing: Int = counts[:, INVALID] + counts[:, BACK_FACING]
     return missing
+
+
+def _extend_rings(arrays: NormalMapArrays, missing: Int, reach: Reach, top: int, left: int) -> tuple[UInt8, Int]:
+    """Extend normals ring by ring as far as holes allow; return the ring of each pixel, and what is still missing.
+
+    ``top`` and ``left``: row and column of the first pixel in the image of the camera. The ring (H, W) of a pixel is
+    0 where there is a measurement or no mask, and :data:`._extension.MISSING` where there is no normal yet. Pixels of a
+    window are as in the whole image if they are farther than the reach from its border.
+    """
+    rows = len(missing)
+    rings = np.zeros(arrays.mask.shape, np.uint8)
+    in_parallel(mark_missing, rows, arrays, rings, grain=64)
+    still = missing.copy()
+    count = int(missing.sum())
+    for ring in range(1, max(reach.rim, reach.hole) + 1):
+        in_parallel(extend_ring, rows, arrays, rings, ring, still, top, left, grain=64)
+        before, count = count, int(still.sum())
+        if count in (0, before):
+            break
+    return rings, still

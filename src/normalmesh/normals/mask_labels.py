@@ -27,12 +27,9 @@ def component_labels(mask: Bool) -> tuple[Int32, int]:
 
 
 class WindowLabels:
-    """The 4-connected components of a mask that is seen window by window: row by row from the left.
+    """The 4-connected components of a mask that is seen window by window, row by row from the left.
 
-    Attributes
-    ----------
-    count
-        Number of labels of all windows so far.
+    ``count``: number of labels of all windows so far.
     """
 
     def __init__(self, columns: int):
@@ -47,11 +44,8 @@ class WindowLabels:
         labels, count = component_labels(mask)
         columns = window[1]
         if columns.start == 0:
-            self._above, self._below, self._left = (
-                self._below,
-                np.zeros_like(self._below),
-                np.zeros(len(mask), np.int64),
-            )
+            self._above, self._below = self._below, np.zeros_like(self._below)
+            self._left = np.zeros(len(mask), np.int64)
         first, last, left, right = (
             np.where(side > 0, side.astype(np.int64) + self.count, 0)
             for side in (labels[0], labels[-1], labels[:, 0], labels[:, -1])

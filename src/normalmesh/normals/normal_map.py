@@ -73,8 +73,7 @@ class NormalMap:
     def derived(cls, normals: Float32, mask: Bool, camera: Camera) -> NormalMap:
         """Return a map of normals that another map has warned about already."""
         derived = object.__new__(cls)
-        for name, value in (("normals", normals), ("mask", mask), ("camera", camera)):
-            object.__setattr__(derived, name, value)
+        derived.__dict__.update(normals=normals, mask=mask, camera=camera)
         derived._check()
         return derived
 
@@ -84,13 +83,7 @@ class NormalMap:
         clean = object.__new__(cls)
         normals, mask = np.ascontiguousarray(normals), np.ascontiguousarray(mask)
         normals.flags.writeable = mask.flags.writeable = False
-        for name, value in (
-            ("normals", normals),
-            ("mask", mask),
-            ("camera", camera),
-            ("repairs", repairs or Repairs()),
-        ):
-            object.__setattr__(clean, name, value)
+        clean.__dict__.update(normals=normals, mask=mask, camera=camera, repairs=repairs or Repairs())
         return clean
 
     @classmethod
@@ -140,24 +133,16 @@ class NormalMap:
         checked_camera(self.camera)
         given = _checked_normals(self.normals)
         mask = checked_mask(self.mask, given.shape[:2])
-        shape = (mask.shape[0], mask.shape[1])
-        cleaning = Cleaning(
-            CleanWindows(
-                lambda window: (given[window], mask[window]),
-                shape,
-                self.camera,
-                typical_length(given, mask),
-                has_mask=self.mask is not None,
-            )
-        )
+        shape, length = (mask.shape[0], mask.shape[1]), typical_length(given, mask)
+        has_mask = self.mask is not None
+        windows = CleanWindows(lambda each: (given[each], mask[each]), shape, self.camera, length, has_mask)
+        cleaning = Cleaning(windows)
         normals, mask = cleaning.add(whole_window(shape))
         repairs, leaving = cleaning.finish()
         mask.reshape(-1)[leaving] = False
         normals.reshape(-1, 3)[leaving] = 0
-        normals.flags.writeable = False
-        mask.flags.writeable = False
-        for name, value in (("normals", normals), ("mask", mask), ("repairs", repairs)):
-            object.__setattr__(self, name, value)
+        normals.flags.writeable = mask.flags.writeable = False
+        self.__dict__.update(normals=normals, mask=mask, repairs=repairs)
         return cleaning.unresolved
 
     @property

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import warnings
 
-from normalmesh.errors import NormalMeshWarning
+from normalmesh.errors import warn_caller
 from normalmesh.normals.camera import Camera
 
 #: A principal point is questioned if it is this much nearer to the middle of the turned image than to that of the
@@ -34,7 +33,6 @@ def principal_point_question(camera: Camera, shape: tuple[int, int]) -> str | No
 
 
 def question_camera(camera: Camera, shape: tuple[int, int]) -> None:
-    """Warn, on behalf of the caller's caller, of a principal point that does not seem to belong to an image."""
-    question = principal_point_question(camera, shape)
-    if question is not None:
-        warnings.warn(question, NormalMeshWarning, stacklevel=3)
+    """Warn of a principal point that does not seem to belong to an image."""
+    if question := principal_point_question(camera, shape):
+        warn_caller(question)

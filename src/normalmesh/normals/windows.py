@@ -76,3 +76,15 @@ def centre_of(window: Slices, around: Slices) -> Slices:
         slice(side.start - outer.start, side.stop - outer.start) for side, outer in zip(window, around, strict=True)
     )
     return rows, columns
+
+
+def grid_places(window: Slices, origin: tuple[int, int], step: int) -> tuple[Slices, Slices]:
+    """Return where in a window the pixels of a grid lie that begins at ``origin``, and where in the grid they are."""
+    inner, outer = [], []
+    for side, first in zip(window, origin, strict=True):
+        before = max(-(-(side.start - first) // step), 0)
+        start = first + before * step - side.start
+        count = max(-(-(side.stop - side.start - start) // step), 0)
+        inner.append(slice(start, start + count * step, step))
+        outer.append(slice(before, before + count))
+    return (inner[0], inner[1]), (outer[0], outer[1])

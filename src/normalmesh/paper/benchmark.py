@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
+from normalmesh import __version__
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import write_atomically
-from normalmesh.paper.machine import machine
 from normalmesh.paper.sources import Source, first_of_groups
 from normalmesh.paper.tables import Row, Table
 from normalmesh.runtime.monitor import Monitor, OnProgress
+from normalmesh.runtime.threads import allowed_threads
 
 #: The method of a row that stands for a picture, which is in no table.
 PICTURE = "picture"
@@ -84,7 +88,7 @@ def run_benchmark(
     Return the tables in Markdown, followed by the machine and the versions. A task that fails, for example because a
     case is damaged, is listed there, and run again the next time.
     """
-    record = {"bench": benchmark.name, **settings, **machine()}
+    record = {"bench": benchmark.name, **settings, **_machine()}
     folder.mkdir(parents=True, exist_ok=True)
     if restart:
         _csv_path(benchmark, folder).unlink(missing_ok=True)
@@ -188,3 +192,24 @@ def _value(text: str) -> str | float:
         return float(text)
     except ValueError:
         return text
+
+
+def _machine() -> dict[str, str]:
+    """Return the versions of the packages, the processor, and the numbers of cores and threads."""
+    return {
+        "normalmesh": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "scipy", "numba")},
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": str(os.cpu_count()),
+        "threads": str(allowed_threads()),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()

@@ -1,4 +1,4 @@
-"""Plots of surfaces with matplotlib. The axes are u (right) and v (down), in pixels."""
+"""Plots of surfaces with matplotlib, whose axes are u (right) and v (down) in pixels, and their view in PyVista."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from normalmesh.arguments import checked_instance
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.evaluation.metrics import Evaluation, evaluate
 from normalmesh.mesh.surface import Surface
+from normalmesh.mesh.walls import with_walls
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
+from normalmesh.output.mesh_libraries import pyvista_of
 from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.oblique import oblique
 from normalmesh.pictures.panels import CUT, EDGE, cut_edges, edges
@@ -19,6 +21,7 @@ from normalmesh.pictures.surface_fields import angular_errors, check_same_shape,
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from pyvista import Plotter
 
 #: Largest number of pixels at which fields are sampled, and largest columns and rows of a density plot.
 MAX_SAMPLES, MAX_SIZE = 4e6, (1000, 1000)
@@ -146,6 +149,33 @@ def plot_surface(surface: Surface) -> tuple[Axes, Axes]:
     shaded.set_axis_off()
     shaded.set_title("surface from the left")
     return shaded, plot_wireframe(surface, wires)
+
+
+def pyvista_view(surface: Surface, **options: Any) -> Plotter:
+    """Return a PyVista plotter with the surface, from the camera's point of view.
+
+    Parameters
+    ----------
+    options
+        Options of :class:`pyvista.Plotter`, such as ``off_screen=True``.
+
+    Returns
+    -------
+    pyvista.Plotter
+        ``show()`` opens the window. The mesh is ``plotter.mesh``, with ``Normals`` at the vertices.
+
+    Raises
+    ------
+    NormalMeshError
+        If PyVista is not installed: ``pip install normalmesh[view3d]``.
+    """
+    mesh = pyvista_of(with_walls(surface))
+    import pyvista
+
+    plotter = pyvista.Plotter(**options)
+    plotter.add_mesh(mesh, color="#e8e2d6", smooth_shading=True, backface_params={"color": "#8fa6cc"})
+    plotter.view_xy()
+    return plotter
 
 
 def _pyplot() -> Any:

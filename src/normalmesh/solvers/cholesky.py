@@ -11,11 +11,12 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from normalmesh.array_types import Float, Int32
+from normalmesh.runtime.threads import in_parallel
 from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers._cholesky import Matrix, Storage
+from normalmesh.solvers._selected_inverse import Inverses, invert_fronts
 from normalmesh.solvers.conjugate_gradients import times
 from normalmesh.solvers.elimination_plan import EliminationPlan
-from normalmesh.solvers.selected_inverse import inverse_diagonal
 
 
 class Cholesky:
@@ -69,5 +70,12 @@ class Cholesky:
 
     def inverse_diagonal(self) -> Float:
         """Return the diagonal (n,) of the inverse of the matrix that was factorised last."""
-        assert self._storage is not None
-        return inverse_diagonal(self._plan, self._storage)
+        elimination, tree = self._plan.elimination, self._plan.tree
+        blocks = elimination.blocks
+        width = blocks.stop - blocks.start + np.diff(elimination.tree.border)
+        # The inverse of a front is not needed any more when those below it are known.
+        place, count = tree.kept_places(width**2)
+        inverses, diagonal = Inverses(place, np.empty(count)), np.empty(blocks.order.size)
+        for chosen in tree.generations:
+            in_parallel(invert_fronts, len(chosen), chosen, elimination, self._storage, inverses, diagonal, grain=1)
+        return diagonal
