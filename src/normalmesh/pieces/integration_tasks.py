@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.array_types import Bool, Float, Int
+from normalmesh.array_types import Bool, Float
 from normalmesh.engine.array_file import Arrays
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
@@ -25,7 +25,6 @@ from normalmesh.mesh.jumps import Placement
 from normalmesh.mesh.raster import covered_pixels
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.component_maps import window_camera
-from normalmesh.pieces.clean_map import CleanMap
 from normalmesh.pieces.map_windows import Window, WindowedMap, filled_window, window_around
 from normalmesh.pieces.tile_faces import TileMesh
 from normalmesh.pieces.whole_mesh import Piece
@@ -136,13 +135,3 @@ def detached_edges(clean: WindowedMap, part: TileMesh, unknown: Float, placement
     apart = edges_to_detach(system, bad, placement, area.shape, part.on_boundary)
     own = part.tile[system.pairs].max(axis=1) == part.tile[0]
     return {"edges": system.ends[apart & own]}
-
-
-def tile_coverage(clean: CleanMap, tile: Window, flipped: Int) -> Arrays:
-    """Return the ``components`` (K,) of the pixels of a tile among those flipped that are foreground, and ``spilled``.
-
-    ``flipped`` are numbers of pixels in the image.
-    """
-    row, column = np.divmod(flipped, clean.shape[1])
-    labels = clean.components.labels(tile)[row - tile.top, column - tile.left]
-    return {"components": labels[labels > 0] - 1, "spilled": np.array(np.count_nonzero(labels == 0))}
