@@ -33,11 +33,9 @@ from normalmesh.pieces.whole_mesh import Piece
 def tile_equations(clean: WindowedMap, part: TileMesh, placement: Placement | None) -> Arrays:
     """Average the normals over the faces of a tile, and assemble the equations of its edges.
 
-    Returns
-    -------
-    ``table`` of the means of all faces; ``pairs`` (E, 2) of faces of the whole mesh, ``weights`` and ``steps`` (E,) of
-    the edges whose higher tile this is; ``centroids`` (m, 2) of its own faces in the image; with a placement, ``held``
-    and ``values`` (m,), with which it holds its own faces.
+    Return the ``table`` of the means of all faces; ``pairs`` (E, 2) of faces of the whole mesh, ``weights`` and
+    ``steps`` (E,) of the edges whose higher tile this is; ``centroids`` (m, 2) of its own faces in the image; and, with
+    a placement, ``held`` and ``values`` (m,), with which it holds its own faces.
     """
     area = part.window(clean)
     system = FacetSystem.of(FaceMeans.of(part.screen(area), filled_window(clean, area), SAMPLES, planes_only=True))
@@ -66,21 +64,11 @@ def tile_heights(clean: WindowedMap, part: TileMesh, equations: Mapping[str, Any
 
 
 def refine_piece(clean: WindowedMap, piece: Piece, noise: Float, turns: range, tidied: Bool, added: int) -> Arrays:
-    """Flip edges and move free vertices of a piece, remove its bad faces, and split edges at new vertices.
+    """Flip edges and move free vertices of a piece, remove its bad faces, and add some vertices where edges are split.
 
-    Parameters
-    ----------
-    clean, piece
-    noise, tidied
-        (C,) noise of the normals of the components of the piece, in degrees, and whether their bad faces are removed.
-    turns
-        Numbers of the rounds.
-    added
-        Number of new vertices.
-
-    Returns
-    -------
-    The piece, for :meth:`.WholeMesh.replace`, and ``changes`` (R, 2, C): flips and moves of each round.
+    ``noise`` (C,) is that of the normals of the components of the piece in degrees, ``tidied`` (C,) are those whose bad
+    faces are removed, and ``turns`` the numbers of the rounds. Return the piece, for :meth:`.WholeMesh.replace`, and
+    ``changes`` (R, 2, C): flips and moves of each round.
     """
     area = window_around(piece.vertices, Window.whole(clean.shape))
     mesh = ScreenMesh(piece.vertices - area.corner, piece.faces)
