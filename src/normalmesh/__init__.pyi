@@ -42,10 +42,8 @@ from .photometric.rti_model import RTIHeader
 from .pictures.plots import plot_density, plot_error, plot_wireframe
 from .reconstruction.estimates import estimate_memory
 from .reconstruction.fitted_prior import FittedPrior, fit_prior
-from .reconstruction.levels import reconstruct_levels
 from .reconstruction.network_output import NetworkOutput, from_network
-from .reconstruction.pipeline import reconstruct
-from .reconstruction.tiled_reconstruction import reconstruct_tiled
+from .reconstruction.pipeline import reconstruct, reconstruct_levels, reconstruct_tiled
 from .reconstruction.within import reconstruct_within
 from .report.page import write_report
 from .runtime.memory import available_memory

@@ -11,7 +11,8 @@ import click
 
 from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import MapReading, camera_as_dict
-from normalmesh.cli.option_tables import max_pixels_option, reading_options
+from normalmesh.cli.option_tables import flag, max_pixels_option, reading_options
+from normalmesh.cli.option_types import FILE
 from normalmesh.cli.printing import print_figures, print_json, print_text
 from normalmesh.errors import NormalMeshError, count_text, path_text
 
@@ -21,15 +22,11 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Describe a file, and recommend how to read it.")
-@click.argument("normals", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument("normals", type=FILE, nargs=-1, required=True)
 @reading_options
 @max_pixels_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
-def inspect(
-    normals: tuple[Path, ...],
-    as_json: bool,
-    **options: Any,
-) -> None:
+@flag("--json as_json", "Print one JSON object per file and line.")
+def inspect(normals: tuple[Path, ...], as_json: bool, **options: Any) -> None:
     """Describe the files NORMALS, and recommend the convention to read them with.
 
     A file that cannot be read does not stop the others, but the exit status is then 1.
@@ -62,7 +59,7 @@ def inspect(
 
 
 def _fields(found: Inspection) -> dict[str, str]:
-    from normalmesh.cli.dry_run import needs_text
+    from normalmesh.cli.settings import needs_text
 
     rows, columns = found.shape
     verdict, *reasons = str(found.diagnosis).splitlines()

@@ -58,7 +58,7 @@ class Job:
 
     def normal_map(self) -> NormalMap | MapOnDisk:
         """Return the map: in tiles, one that stays on disk, if its format can be read in windows."""
-        stays_on_disk = self.settings.tiling is not None and can_be_opened(self.source)
+        stays_on_disk = self.settings.tiles and can_be_opened(self.source)
         read = NormalMap.open if stays_on_disk else nm.read_normal_map
         camera = self.settings.camera_argument(self.source)
         return read(self.source, self.mask, camera, self.settings.convention, alpha=self.settings.alpha)

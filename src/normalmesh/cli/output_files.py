@@ -42,11 +42,6 @@ class Result:
     normal_map: NormalMap | MapOnDisk
     warnings: list[str]
 
-    @property
-    def map_in_memory(self) -> NormalMap | None:
-        """The map unless it stays on disk: normals of vertices, previews and reports take the whole map."""
-        return self.normal_map if isinstance(self.normal_map, NormalMap) else None
-
 
 class Target(NamedTuple):
     """A file to write: its path, the function that writes it, and the level of detail, 0 for the finest."""
@@ -186,11 +181,11 @@ def _write_depth(path: Path, level: int, job: Job, result: Result) -> None:
 
 def _write_mesh(path: Path, level: int, job: Job, result: Result) -> None:
     """Write a surface as a mesh, with the normals of the map if the format holds them."""
-    mesh_format = written_format(path)
+    mesh_format, normals = written_format(path), result.normal_map
     result.surfaces[level].save(
         path,
         texture=job.texture if mesh_format.holds_colours else None,
-        normals=result.map_in_memory if mesh_format.holds_normals else None,
+        normals=normals if mesh_format.holds_normals and isinstance(normals, NormalMap) else None,
         scale=job.settings.scale or "auto",
         centred=not job.settings.no_centre,
     )
@@ -201,16 +196,16 @@ def _write_jumps(path: Path, level: int, job: Job, result: Result) -> None:
 
 
 def _write_preview(path: Path, level: int, job: Job, result: Result) -> None:
-    assert result.map_in_memory is not None  # --tiles refuses it
-    write_picture(path, preview(result.surfaces[level], result.map_in_memory))
+    assert isinstance(result.normal_map, NormalMap)  # --tiles refuses it
+    write_picture(path, preview(result.surfaces[level], result.normal_map))
 
 
 def _write_report(path: Path, level: int, job: Job, result: Result) -> None:
-    assert result.map_in_memory is not None  # --tiles refuses it
+    assert isinstance(result.normal_map, NormalMap)  # --tiles refuses it
     nm.write_report(
         path,
         result.surfaces[level],
-        result.map_in_memory,
+        result.normal_map,
         source=job.source,
         settings=job.settings.given,
         warnings=result.warnings,

@@ -88,15 +88,9 @@ class Flattening:
 
     def slopes(self, x: Float, y: Float) -> tuple[Float, Float]:
         """Return the slopes (N,) along x and y that the heights lack at positions (N,)."""
-        powers = np.array(SHAPES[self.shape])
-        along = []
-        for axis in range(2):
-            # Terms that do not depend on this variable would have the power −1; their factor is 0.
-            lower = powers - np.eye(2, dtype=int)[axis]
-            factors = self.strength * powers[:, axis] * self.coefficients
-            terms = ((x - self.centre[0]) ** max(i, 0) * (y - self.centre[1]) ** max(j, 0) for i, j in lower.tolist())
-            along.append(sum(factor * term for factor, term in zip(factors, terms, strict=True)))
-        return along[0], along[1]
+        a, b, c, d, e = self.strength * np.append(self.coefficients, np.zeros(5 - len(self.coefficients)))
+        right, up = x - self.centre[0], y - self.centre[1]
+        return a + 2 * c * right + d * up, b + d * right + 2 * e * up
 
     def __str__(self) -> str:
         text = f"tilt {self.tilt:.2f}°"

@@ -84,11 +84,7 @@ class Columns:
         above = np.concatenate([top[outline], top[upper[is_wall]]])
         below = np.concatenate([bottom[outline], top[lower[is_wall]]])
         (first_top, last_top), (first_bottom, last_bottom) = above.T, below.T
-        edge, k = steps(first_bottom, first_top)
-        on_first = np.stack([last_top[edge], k, k - 1], axis=1)
-        edge, k = steps(last_bottom, last_top)
-        on_last = np.stack([first_bottom[edge], k - 1, k], axis=1)
-        return on_first, on_last
+        return steps(last_top, first_top, first_bottom), steps(first_bottom, last_bottom, last_top)
 
 
 def _points(screen: Float, edges: Int) -> Int:

@@ -54,9 +54,11 @@ def walls_of(mesh: ScreenMesh, level: Float) -> Int32:
     rank, vertex = _ranked(np.concatenate([[start, start_across], [end, end_across]], axis=1).T, level)
     # The diagonal of a wall whose edges cross joins the lower vertices: the other one would stand out above both.
     over = (rank[start] < rank[start_across]) & (rank[end] > rank[end_across])
-    first = _fans(np.where(over, end_across, end), rank[start], rank[start_across], vertex)
-    last = _fans(np.where(over, start, start_across), rank[end_across], rank[end], vertex)
-    return np.concatenate([first, last]).astype(np.int32)
+    first = steps(np.where(over, end_across, end), rank[start], rank[start_across])
+    last = steps(np.where(over, start, start_across), rank[end_across], rank[end])
+    walls = np.concatenate([first, last]).astype(np.int32)
+    walls[:, 1:] = vertex[walls[:, 1:]]
+    return walls
 
 
 def _ranked(pairs: Integer, level: Float) -> tuple[Int, Int]:
@@ -80,20 +82,13 @@ def ranks(column: Integer, level: Float) -> tuple[Int, Int]:
     return rank, order[is_new]
 
 
-def _fans(apex: Integer, start: Int, end: Int, vertex: Int) -> Int:
-    """Return the triangles from apices (S,) to the steps between successive ranks, from ``start`` to ``end`` (S,)."""
-    which, upper = steps(np.minimum(start, end), np.maximum(start, end))
+def steps(apex: Integer, start: Int, end: Int) -> Int:
+    """Return the triangles (K, 3) from apices (S,) to the steps between successive ranks, from start to end (S,)."""
+    counts = np.abs(end - start)
+    which = np.repeat(np.arange(len(counts)), counts)
+    upper = np.arange(len(which)) - (np.cumsum(counts) - counts)[which] + np.minimum(start, end)[which] + 1
     falls = (start > end)[which]
-    corners = np.where(falls, [upper, upper - 1], [upper - 1, upper])
-    return np.stack([apex[which], *vertex[corners]], axis=1)
-
-
-def steps(low: Int, high: Int) -> tuple[Int, Int]:
-    """Return which of W pairs each number above ``low`` (W,) up to ``high`` (W,) belongs to, and all these numbers."""
-    counts = high - low
-    pair = np.repeat(np.arange(len(counts)), counts)
-    before = np.cumsum(counts) - counts
-    return pair, np.arange(len(pair)) - before[pair] + low[pair] + 1
+    return np.stack([apex[which], *np.where(falls, [upper, upper - 1], [upper - 1, upper])], axis=1)
 
 
 def with_walls(surface: Surface) -> Surface:

@@ -28,7 +28,7 @@ from normalmesh.mesh.repeats import RepeatingMesh
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Camera
 from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.elimination import TiledEquations, TiledSystem
+from normalmesh.pieces.elimination import TiledEquations, TiledSystem, merge_levels
 from normalmesh.pieces.integration_tasks import (
     detached_edges,
     refine_piece,
@@ -37,7 +37,6 @@ from normalmesh.pieces.integration_tasks import (
     tile_heights,
     tile_variances,
 )
-from normalmesh.pieces.merge_plan import merge_levels
 from normalmesh.pieces.repeating_map import level_map
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.pieces.tile_faces import TileFaces, TileMesh

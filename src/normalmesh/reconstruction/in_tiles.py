@@ -74,7 +74,7 @@ class InTiles:
         self.components = find_components(self.normal_map, self.engine.run, self.side)
         self.repeats = Repeats.of(self.options.decimation.tileable, self.normal_map.shape)
         if self.repeats is not None:
-            warn_of_sides(self.normal_map, self.repeats, self.engine.run, self.side, stacklevel=9)
+            warn_of_sides(self.normal_map, self.repeats, self.engine.run, self.side)
         self.noise: MapNoise | None = None
         self.jumps: Jumps | None = None
         self.prior: TiledPrior | None = None

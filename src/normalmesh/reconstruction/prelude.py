@@ -12,13 +12,17 @@ from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.integration_options import IntegrationKeywords
+from normalmesh.integration.levelling import check_repeating_map
 from normalmesh.mesh.jumps import Jumps
+from normalmesh.mesh.repeats import Repeats
+from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
-from normalmesh.reconstruction.driver import GivenJumps, Stages
+from normalmesh.reconstruction.driver import GivenJumps, Stages, surfaces_of
 from normalmesh.reconstruction.estimates import Estimate
 from normalmesh.reconstruction.in_memory import InMemory
-from normalmesh.reconstruction.presets import Preset, check_in_tiles, checked_options, checked_repeats
+from normalmesh.reconstruction.presets import Preset, check_in_tiles, checked_options
+from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.memory_budget import limited_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
 from normalmesh.runtime.progress_bar import progress_shown
@@ -29,24 +33,17 @@ if TYPE_CHECKING:
     from normalmesh.maps.maps_on_disk import MapOnDisk
     from normalmesh.reconstruction.tiling import Tiling
 
+#: Default side of a tile in pixels.
+TILE = 4096
 #: Estimates work from the counts of a mask, the start mesh, and whether jumps are searched.
 Estimated = Callable[..., Estimate]
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for, beside the numbers of vertices: the arguments that all reconstructions have in common.
+    """What is asked for, beside the numbers of vertices: the arguments that all reconstructions have in common."""
 
-    Attributes
-    ----------
-    normal_map
-        The map, which stays on disk if it is given by its path and reconstructed in tiles.
-    options : Preset
-    jumps
-    tiling : Tiling or None
-    """
-
-    normal_map: NormalMap | MapOnDisk
+    normal_map: NormalMap | MapOnDisk  # on disk if it is given by its path and reconstructed in tiles
     options: Preset
     jumps: GivenJumps
     tiling: Tiling | None
@@ -84,6 +81,21 @@ class Request:
         """Number of pixels of the foreground."""
         return self.normal_map.foreground
 
+    def surfaces(
+        self,
+        rules: Sequence[StoppingRule],
+        estimated: Estimated,
+        threads: int | None,
+        memory_limit: float | None,
+        progress: Progress,
+    ) -> list[Surface]:
+        """Return the surface of each rule, finest first, and warn of what they lack."""
+        with self.stages(rules, estimated, threads, memory_limit, progress) as stages:
+            surfaces = list(surfaces_of(stages, rules, self.jumps))
+        for surface in surfaces:
+            report_shortfalls(surface)
+        return surfaces
+
     @contextmanager
     def stages(
         self,
@@ -119,7 +131,9 @@ class Request:
         given, options = as_normal_map(self.normal_map), self.options
         # What the map finds out about itself is kept for as long as the reconstruction, not as long as the map.
         normal_map = NormalMap.cleaned(given.normals, given.mask, given.camera, given.repairs)
-        repeats = checked_repeats(normal_map, options, stacklevel=8)
+        repeats = Repeats.of(options.decimation.tileable, normal_map.shape)
+        if repeats is not None:
+            check_repeating_map(normal_map, repeats)
         searched = options.integration.cuts and not isinstance(self.jumps, Jumps)
         estimate = estimated(
             MaskCounts.of(normal_map.mask, normal_map.component_labels), start=options.decimation.start, cuts=searched

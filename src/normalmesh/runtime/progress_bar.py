@@ -221,7 +221,7 @@ class _TerminalDisplay(_Display):
 class _NotebookDisplay(_Display):
     """An element of the output of a notebook's cell. It needs no widgets, and its last state is saved."""
 
-    _handle, _text = None, ""
+    _handle = None
 
     def update(self) -> None:
         if self._handle is None or time.monotonic() - self._updated >= 1 / NOTEBOOK_RATE:
@@ -235,20 +235,15 @@ class _NotebookDisplay(_Display):
     def _show(self, text: str) -> None:
         from IPython.display import display
 
-        self._text, self._updated = text, time.monotonic()
+        self._updated = time.monotonic()
+        value = "" if self._bar.share is None else f' value="{self._bar.share:.3f}"'
+        shown = f'<progress max="1"{value} style="width: 20em; vertical-align: middle"></progress> '
+        shown += f'<span style="font-family: monospace">{html.escape(text)}</span>'
+        content = {"text/plain": text, "text/html": shown}
         if self._handle is None:
-            self._handle = display(self, display_id=True)  # type: ignore[no-untyped-call]
+            self._handle = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]
         else:
-            self._handle.update(self)
-
-    def __repr__(self) -> str:
-        return self._text
-
-    def _repr_html_(self) -> str:
-        share = self._bar.share
-        value = "" if share is None else f' value="{share:.3f}"'
-        text = f'<span style="font-family: monospace">{html.escape(self._text)}</span>'
-        return f'<progress max="1"{value} style="width: 20em; vertical-align: middle"></progress> {text}'
+            self._handle.update(content, raw=True)
 
 
 class _LineDisplay(_Display):

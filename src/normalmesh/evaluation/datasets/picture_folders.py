@@ -16,8 +16,15 @@ import numpy as np
 from normalmesh.array_types import Float32
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, shape_text
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.datasets.case_assembly import assemble, read_distances, read_map, repair_warnings_ignored
-from normalmesh.evaluation.datasets.dataset import CAMERAS, first_file, required_file
+from normalmesh.evaluation.datasets.case_assembly import (
+    CAMERAS,
+    assemble,
+    first_file,
+    read_distances,
+    read_map,
+    repair_warnings_ignored,
+    required_file,
+)
 from normalmesh.files.arrays import read_normals
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.normals.conventions import Convention

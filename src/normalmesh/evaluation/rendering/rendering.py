@@ -99,7 +99,6 @@ def render_normal_map(
     matrix, is_placed = _checked_pose(pose)
     is_placed = is_placed and not isinstance(camera, str)
     camera = chosen_camera(camera, shape)
-    _embree()
     triangles = TriangleModel.of(model).moved(matrix)
     if not is_placed:
         triangles = triangles.moved(_fit(triangles.vertices, camera, shape, margin))
@@ -158,21 +157,15 @@ def share_outside(vertices: Float, camera: Camera, shape: tuple[int, int]) -> fl
     return 1 - float(np.mean((u > -1) & (u < columns + 1) & (v > -1) & (v < rows + 1)))
 
 
-def _embree() -> tuple[type, type]:
-    """Return the classes of scene and triangle mesh of Embree, or raise an error that says how to install it."""
+def _scene(vertices: Float, faces: Int32) -> EmbreeScene:
+    """Return a scene of one mesh in robust mode, in which no ray passes between two adjacent faces."""
     try:
         from embreex.mesh_construction import TriangleMesh
         from embreex.rtcore_scene import EmbreeScene
     except ImportError as error:
         raise NormalMeshError("rendering requires Embree; pip install 'normalmesh[render]'") from error
-    return EmbreeScene, TriangleMesh
-
-
-def _scene(vertices: Float, faces: Int32) -> EmbreeScene:
-    """Return a scene of one mesh in robust mode, in which no ray passes between two adjacent faces."""
-    scene_type, mesh_type = _embree()
-    scene = scene_type(robust=True)
-    mesh_type(scene, vertices.astype(np.float32), faces)
+    scene = EmbreeScene(robust=True)
+    TriangleMesh(scene, vertices.astype(np.float32), faces)
     return scene
 
 
