@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from invocation import SIZE, invoke, medallion, messages, succeed, write_medallion
-from normalmesh import ScreenMesh, read_normal_map
+from normalmesh import ScreenMesh, read_normal_map, reconstruct
 from normalmesh.evaluation.synthetic import analytic
 from normalmesh.files.encoding import encode_normals
 from normalmesh.maps.inspection import MaskStatistics, inspect_file
@@ -66,7 +66,7 @@ def test_json_holds_the_figures(tmp_path):
     noise = component_noise(normal_map).usual
     assert found["noise_degrees"] == pytest.approx(noise.degrees)
     assert found["closure_error_px"] == pytest.approx(closure_error(normal_map, noise.as_white))
-    assert found["needs"]["vertices"] == round(0.02 * normal_map.foreground)
+    assert found["needs"]["vertices"] == reconstruct(path).decimation.target
     assert set(found["repairs"].values()) == {0}
     assert found["camera"] == {"kind": "orthographic", "pixel_size": 1.0}
 

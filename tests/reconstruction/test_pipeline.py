@@ -98,7 +98,7 @@ def test_locked_vertices_keep_their_positions():
     ("options", "message"),
     [
         ({"vertices": 50, "preset": "best"}, "preset must be one of default, paper, not 'best'"),
-        ({"vertices": 9, "compression": 0.9}, "at most one of vertices, threshold and compression, not vertices and"),
+        ({"vertices": 9, "compression": 0.9}, "at most one of vertices, threshold, compression and detail, not verti"),
         ({"vertices": 50, "refine": -2}, "refine must be a whole number"),
         ({"vertices": 50, "noise": float("nan")}, "noise must be an angle"),
     ],

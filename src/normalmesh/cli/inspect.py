@@ -13,7 +13,7 @@ from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import MapReading, camera_as_dict
 from normalmesh.cli.option_tables import flag, max_pixels_option, reading_options
 from normalmesh.cli.option_types import FILE
-from normalmesh.cli.printing import print_figures, print_json, print_text
+from normalmesh.cli.printing import json_text, print_figures, print_text
 from normalmesh.errors import NormalMeshError, count_text, path_text
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def inspect(normals: tuple[Path, ...], as_json: bool, **options: Any) -> None:
                 failed = True
                 console.failure(error, path if len(normals) > 1 else None)
                 if as_json:
-                    print_json({"file": str(path), "error": str(error)})
+                    click.echo(json_text({"file": str(path), "error": str(error)}))
                 continue
             for warning in found.warnings:
                 named = len(normals) == 1 or warning.startswith(path_text(path))
@@ -71,7 +71,7 @@ def _fields(found: Inspection) -> dict[str, str]:
         "camera": _camera_text(found),
         "noise": _noise_text(found),
         "convention": "\n".join([verdict.removeprefix("convention: "), *reasons]),
-        "needs": f"{needs_text(estimate)}, for about {estimate.vertices} vertices",
+        "needs": f"{needs_text(estimate)}, for {estimate.vertices} vertices",
         "recommended": found.recommendation,
     }
 
@@ -161,8 +161,8 @@ def _figures(found: Inspection) -> dict[str, Any]:
 
 
 def _estimate(found: Inspection) -> Estimate:
-    """Return the resources of a reconstruction at the default detail."""
+    """Return the resources of a reconstruction without options."""
     from normalmesh.decimation.stopping import StoppingRule
     from normalmesh.reconstruction.estimates import Estimate
 
-    return Estimate.of(found.counts, StoppingRule())
+    return Estimate.of(found.counts, StoppingRule(vertices=found.vertices))

@@ -110,7 +110,7 @@ class StoppingRule:
 
     def with_detail(self, needed: Callable[[float], float], foreground: int) -> StoppingRule:
         """Return the rule for a map, where ``needed`` returns how many vertices a cost (px⁴) leaves."""
-        if self.detail is None:
+        if self.detail is None or self.needed is not None:
             return self
         return replace(self, needed=DETAILS[self.detail].vertices(needed, foreground))
 

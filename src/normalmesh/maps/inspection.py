@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from normalmesh.array_types import Bool
+from normalmesh.decimation.content import Content
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.errors import NormalMeshWarning, path_text
@@ -24,7 +25,7 @@ from normalmesh.maps.normal_maps import decode_file, normal_map_of
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import NAMED, Convention, checked_convention, likely_convention
 from normalmesh.normals.diagnosis import Diagnosis
-from normalmesh.normals.noise import closure_error, component_noise
+from normalmesh.normals.noise import closure_error, component_noise, without_noise
 from normalmesh.normals.repairs import Repairs
 from normalmesh.photometric.rti_model import RTI_FORMATS
 
@@ -79,7 +80,8 @@ class Inspection:
     noise: float  # degrees that half of the foreground does not exceed, and
     largest_noise: float  # of the noisiest component, see :func:`normalmesh.normals.noise.component_noise`
     closure_error: float  # pixels, see :func:`normalmesh.normals.noise.closure_error`
-    height_deviation: float  # pixels, of :func:`.expected_uncertainty` with the default compression
+    vertices: int  # of a reconstruction without options
+    height_deviation: float  # pixels, of :func:`.expected_uncertainty` with that many vertices
     warnings: tuple[str, ...]  # of reading the file
 
     @property
@@ -138,7 +140,8 @@ def inspect_file(
         normal_map = normal_map_of(decoded, view, read_as)
     del decoded  # as large as the map itself
     noise = component_noise(normal_map)
-    vertices = StoppingRule().expected_vertices(normal_map.foreground)
+    content = Content.of(without_noise(normal_map, noise))
+    vertices = StoppingRule().with_detail(content.vertices, content.foreground).expected_vertices(content.foreground)
     return Inspection(
         path=path,
         format=str(file_format(path)),
@@ -156,6 +159,7 @@ def inspect_file(
         noise=noise.usual.degrees,
         largest_noise=noise.largest.degrees,
         closure_error=closure_error(normal_map, noise),
+        vertices=vertices,
         height_deviation=max(
             expected_uncertainty(normal_map, each, vertices) for each in (noise.usual, noise.rounding)
         ),
