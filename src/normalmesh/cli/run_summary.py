@@ -79,8 +79,8 @@ class RunSummary:
         counts, wanted = (", ".join(str(level[name]) for level in levels) for name in ("vertices", "requested"))
         asked = "" if wanted == counts or levels[0]["requested"] is None else f", {wanted} asked for"
         if (detail := levels[0]["detail"]) is not None:
-            others = " or ".join(f"--detail {name}" for name in DETAILS if name != detail)
-            asked = f", what its content needs for {detail} detail; {others}, --vertices or --compression change that"
+            others = " or ".join(name for name in DETAILS if name != detail)
+            asked = f": {detail} detail (--detail {others}, --vertices, --compression change it)"
         self.fields["vertices"] = f"{counts} for {count_text(normal_map.foreground, 'pixel')}{asked}"
         if any(level["mae"] is not None for level in levels):
             self.fields["angle"] = f"{', '.join(map(_angle, levels))} to the normals (mean)"
