@@ -9,8 +9,7 @@ from scipy.sparse import csr_matrix, diags, vstack
 from scipy.spatial import Delaunay
 
 from normalmesh import NormalMeshError
-from normalmesh.pieces.elimination import TiledSystem
-from normalmesh.pieces.merge_plan import merge_levels
+from normalmesh.pieces.elimination import TiledSystem, merge_levels
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.solvers.sparse_system import PreparedSystem
 from task_loop import Loop

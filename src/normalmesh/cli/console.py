@@ -24,17 +24,17 @@ NAME_LENGTH = 24
 
 def allow_any_file_name() -> None:
     """Let file names that are not valid text be printed: undecodable bytes as they are, the rest as question marks."""
-    codecs.register_error("normalmesh", _encode_or_replace)
+
+    def encode_or_replace(error: UnicodeError) -> tuple[str | bytes, int]:
+        try:
+            return codecs.lookup_error("surrogateescape")(error)
+        except UnicodeError:
+            return codecs.lookup_error("replace")(error)
+
+    codecs.register_error("normalmesh", encode_or_replace)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="normalmesh")
-
-
-def _encode_or_replace(error: UnicodeError) -> tuple[str | bytes, int]:
-    try:
-        return codecs.lookup_error("surrogateescape")(error)
-    except UnicodeError:
-        return codecs.lookup_error("replace")(error)
 
 
 class Console:

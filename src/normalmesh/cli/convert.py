@@ -9,8 +9,8 @@ import click
 
 from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import CameraChoice, camera_as_dict
-from normalmesh.cli.option_tables import camera_options, json_option, max_pixels_option, reject_several
-from normalmesh.cli.option_types import POSITIVE, image_size
+from normalmesh.cli.option_tables import camera_options, json_option, max_pixels_option, option, reject_several
+from normalmesh.cli.option_types import FILE, POSITIVE, image_size
 from normalmesh.cli.printing import print_figures
 from normalmesh.errors import NormalMeshError, count_text, path_text, warn_caller
 
@@ -25,28 +25,16 @@ MAX_FACES = 4
 
 
 @click.command(short_help="Convert meshes and depth maps.")
-@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
-@click.option("--normals", type=click.Path(path_type=Path), help="Normal map whose size the depth map gets.")
-@click.option(
-    "--size",
-    type=image_size,
-    metavar="SIZE",
-    help="Size of the depth map, such as 512 or 640x480, instead of --normals.",
-)
+@click.argument("source", metavar="IN", type=FILE)
+@click.argument("target", metavar="OUT", type=FILE)
+@option("--normals", "Normal map whose size the depth map gets.", FILE)
+@option("--size SIZE", "Size of the depth map, such as 512 or 640x480, instead of --normals.", image_size)
 @camera_options
-@click.option(
-    "--pixel-size", type=POSITIVE, metavar="MM", help="Size of an orthographic pixel in the unit of the mesh."
-)
+@option("--pixel-size MM", "Size of an orthographic pixel in the unit of the mesh.", POSITIVE)
 @max_pixels_option
 @json_option
 def convert(
-    source: Path,
-    target: Path,
-    normals: Path | None,
-    size: tuple[int, int] | None,
-    as_json: bool,
-    **camera: Any,
+    source: Path, target: Path, normals: Path | None, size: tuple[int, int] | None, as_json: bool, **camera: Any
 ) -> None:
     """Convert the mesh or depth map IN to OUT.
 

@@ -58,7 +58,7 @@ class Job:
 
     def normal_map(self) -> NormalMap | MapOnDisk:
         """Return the map: in tiles, one that stays on disk, if its format can be read in windows."""
-        stays_on_disk = self.settings.tiling is not None and can_be_opened(self.source)
+        stays_on_disk = self.settings.tiles and can_be_opened(self.source)
         read = NormalMap.open if stays_on_disk else nm.read_normal_map
         camera = self.settings.camera_argument(self.source)
         return read(self.source, self.mask, camera, self.settings.convention, alpha=self.settings.alpha)
@@ -168,12 +168,8 @@ def _matches(name: str) -> list[Path]:
     if path.exists() or not glob.has_magic(name):
         return [path]
     files = [Path(match) for match in sorted(glob.glob(os.path.expanduser(name), recursive=True))]
-    files = [file for file in files if file.is_file() and not _is_output(file)]
+    # Not the pictures and heights that this command wrote.
+    files = [file for file in files if file.is_file() and not (file.name.endswith(PREVIEW) or is_height_png(file))]
     if not files:
         raise click.UsageError(f"no file matches {name!r}")
     return files
-
-
-def _is_output(file: Path) -> bool:
-    """Check whether a file that a pattern matches is a picture or heights that this command wrote."""
-    return file.name.endswith(PREVIEW) or is_height_png(file)

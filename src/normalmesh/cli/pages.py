@@ -22,8 +22,8 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.output.heights import read_depth_map
 from normalmesh.output.mesh_formats import MESH_SUFFIXES
+from normalmesh.output.mesh_reading import read_tileset
 from normalmesh.output.tileset import TILESET
-from normalmesh.output.tileset_reading import read_tileset
 from normalmesh.report import page
 
 PAGES = (".html", ".htm")
@@ -71,18 +71,13 @@ def compared_page(file: Path, normal_map: NormalMap, texture: Path | None, conso
                 f"{path_text(file)}: the mesh reaches behind the camera or far from the image of the normal map; check "
                 "--camera and --pixel-size, or leave out --normals"
             )
-        _question_coverage(file, surface, normal_map)
+        covered = 1 - Coverage.of(surface.mesh, normal_map.mask).uncovered_share
+        if covered < MIN_COVERED:
+            warn_caller(
+                f"{path_text(file)} covers only {100 * covered:.1f} % of the foreground of the normal map: check "
+                "--camera, and --pixel-size if it is in mm"
+            )
         return page.surface_page(surface, normal_map, source=file, warnings=messages, texture=texture)
-
-
-def _question_coverage(file: Path, surface: Surface, normal_map: NormalMap) -> None:
-    """Warn if a surface hardly covers the normal map that it is compared with."""
-    covered = 1 - Coverage.of(surface.mesh, normal_map.mask).uncovered_share
-    if covered < MIN_COVERED:
-        warn_caller(
-            f"{path_text(file)} covers only {100 * covered:.1f} % of the foreground of the normal map: check --camera, "
-            "and --pixel-size if it is in mm"
-        )
 
 
 def _model(file: Path) -> TriangleModel | None:

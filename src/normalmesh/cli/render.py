@@ -9,8 +9,8 @@ import click
 
 from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import CameraChoice, camera_as_dict
-from normalmesh.cli.option_tables import camera_options, json_option
-from normalmesh.cli.option_types import image_size
+from normalmesh.cli.option_tables import camera_options, flag, json_option, option
+from normalmesh.cli.option_types import FILE, image_size
 from normalmesh.cli.printing import print_figures, size_text
 from normalmesh.errors import NormalMeshError, path_text
 
@@ -25,26 +25,18 @@ NAMED_MODELS = ("knot", "stone", "vase")
 
 @click.command(short_help="Render the normals of a triangle model.")
 @click.argument("model")
-@click.option(
-    "--size",
-    type=image_size,
-    metavar="SIZE",
-    default="512",
-    show_default=True,
-    help="Image size, such as 512 or 640x480.",
-)
+@option("--size SIZE", "Image size, such as 512 or 640x480.", image_size, default="512", show_default=True)
 @camera_options
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    help="Normals as PNG (16 bit, with alpha), EXR, TIFF or NPY; default: MODEL_normals.png in the current folder.",
+@option(
+    "--output -o",
+    "Normals as PNG (16 bit, with alpha), EXR, TIFF or NPY; default: MODEL_normals.png in the current folder.",
+    FILE,
 )
-@click.option("--depth", type=click.Path(path_type=Path), help="Also write the depth: EXR, TIFF, NPY or PNG.")
-@click.option("--mask", type=click.Path(path_type=Path), help="Also write the mask: PNG.")
-@click.option("--matrix", type=click.Path(path_type=Path), help="Also write the matrix of a perspective camera.")
-@click.option("--flat", is_flag=True, help="Use face normals; default: interpolate vertex normals.")
-@click.option("--placed", is_flag=True, help="MODEL is in the camera frame already; default: fitted to the image.")
+@option("--depth", "Also write the depth: EXR, TIFF, NPY or PNG.", FILE)
+@option("--mask", "Also write the mask: PNG.", FILE)
+@option("--matrix", "Also write the matrix of a perspective camera.", FILE)
+@flag("--flat", "Use face normals; default: interpolate vertex normals.")
+@flag("--placed", "MODEL is in the camera frame already; default: fitted to the image.")
 @json_option
 def render(
     model: str,

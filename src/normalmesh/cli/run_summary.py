@@ -12,8 +12,10 @@ from normalmesh.errors import count_text, path_text
 from normalmesh.evaluation.metrics import mean_angle
 from normalmesh.integration.uncertainty import UncertaintySummary, part_text
 from normalmesh.maps.maps_on_disk import MapOnDisk
+from normalmesh.mesh.flattening import relief_tilt
 from normalmesh.mesh.solid import Solid
 from normalmesh.mesh.surface import Surface
+from normalmesh.normals.noise import is_inconsistency
 from normalmesh.normals.normal_map import NormalMap
 
 #: Figures of each surface.
@@ -21,7 +23,7 @@ LEVEL = ("vertices", "requested", "faces", "compression", "mae", "coverage", "un
 #: What JSON holds, in this order.
 CONTENT = (
     *("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps", "walls", "tolerance", "repeats"),
-    *("strength", "flattening", "solid", "seconds", "warnings", "error"),
+    *("strength", "tilt", "flattening", "solid", "seconds", "warnings", "error"),
 )
 #: Figures in JSON, and the attributes that they are.
 FLATTENING = {"shape": "shape", "tilt_degrees": "tilt", "direction_degrees": "direction", "bow": "bow"}
@@ -82,7 +84,10 @@ class RunSummary:
             covered, spilled = (_shares(name, levels) for name in ("covered", "spilled"))
             self.fields["coverage"] = f"{covered} of the foreground, {spilled} outside it"
         if all(level["uncertainty"] is not None for level in levels):
-            self.fields["heights"] = _deviations(levels)
+            self.fields["heights"] = _deviations(levels, normal_map)
+        if (tilt := relief_tilt(written[0])) is not None:
+            self.figures["tilt"] = {"degrees": tilt.tilt, "direction_degrees": tilt.direction}
+            self.fields["tilted"] = f"by {str(tilt).partition('tilt ')[2]}; --flatten plane takes it away"
         if (found := measured[0].discontinuities) is not None:
             hint = "; --jumps FILE shows them, --continuous switches them off" if found.lines else ""
             self.fields["jumps"] = f"{found}{hint}"
@@ -147,13 +152,16 @@ def _shares(name: str, levels: Sequence[dict[str, Any]]) -> str:
     return ", ".join(f"{100 * level['coverage'][name]:.2f} %" for level in levels)
 
 
-def _deviations(levels: Sequence[dict[str, Any]]) -> str:
+def _deviations(levels: Sequence[dict[str, Any]], normal_map: NormalMap | MapOnDisk) -> str:
     """Return the standard deviations of the heights of levels as text."""
     found = [level["uncertainty"] for level in levels]
     medians, by_noise, by_mesh = (
         ", ".join(part_text(each[key], each["median"]) for each in found) for key in ("median", "noise", "mesh")
     )
-    noise = f"± {by_noise} by noise of {found[0]['noise_degrees']:.2f}° on the normals"
+    degrees, cause = found[0]["noise_degrees"], "noise of {:.2f}° on the normals"
+    if is_inconsistency(degrees, normal_map.repairs, normal_map.foreground):
+        cause = "an inconsistency of the normals of {:.2f}°"
+    noise = f"± {by_noise} by {cause.format(degrees)}"
     units = found[0]["units"]
     return f"± {medians} {units} (median standard deviation): {noise}, ± {by_mesh} by the mesh"
 

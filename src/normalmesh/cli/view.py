@@ -9,17 +9,17 @@ import click
 
 from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import MapReading
-from normalmesh.cli.option_tables import max_pixels_option, reading_options
-from normalmesh.cli.option_types import POSITIVE
+from normalmesh.cli.option_tables import flag, max_pixels_option, option, reading_options
+from normalmesh.cli.option_types import FILE, POSITIVE
 
 
 @click.command(short_help="Show a surface in the browser.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FILE)
 @reading_options
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to serve on; default: a free port.")
+@option("--port", "Port to serve on; default: a free port.", click.IntRange(0, 65535), default=0)
 @max_pixels_option
-@click.option("--pixel-size", type=POSITIVE, help="Size of a pixel of heights that have none, in their unit.")
-@click.option("--no-browser", is_flag=True, help="Print the address, but do not open a browser.")
+@option("--pixel-size", "Size of a pixel of heights that have none, in their unit.", POSITIVE)
+@flag("--no-browser", "Print the address, but do not open a browser.")
 def view(file: Path, port: int, no_browser: bool, **options: Any) -> None:
     """Show FILE in the browser: what reconstruct writes, or a normal map, which is reconstructed first.
 

@@ -23,6 +23,7 @@ from normalmesh.errors import NormalMeshError
 from normalmesh.normals._noise import Sample, bilateral, loop_gaps
 from normalmesh.normals.component_maps import ComponentMap, component_maps
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.repairs import Repairs
 from normalmesh.normals.rounding import DEGREES, rounded_run
 from normalmesh.runtime.threads import in_parallel
 
@@ -30,6 +31,8 @@ from normalmesh.runtime.threads import in_parallel
 SMALLEST = 4
 #: Noise (degrees) below which normals are not filtered: the estimate is that large for clean maps of rough surfaces.
 NEGLIGIBLE = 1.0
+#: Share of the normals without unit length from which on they are averages rather than measurements of pixels.
+RESCALED = 0.5
 #: Standard deviation (px) of the window of the filter against white noise; against other noise it is the correlation.
 FILTER_WIDTH = 0.8
 #: Radius of the window of the filter in standard deviations, before it is rounded to pixels.
@@ -155,6 +158,15 @@ def _usual_deviation(loops: Float32) -> float:
     """
     gaps, _, flat = loops.T
     return 1.4826 * _median(np.abs(gaps) * flat * np.sqrt(2 / (1 + flat)))
+
+
+def is_inconsistency(noise: float, repairs: Repairs, foreground: int) -> bool:
+    """Return whether what counts as noise, in degrees, is that no surface has the normals.
+
+    Lengths of stored normals say so: averages of normals, and those of JPEG, are shorter or longer than 1, while a
+    measurement gives each pixel a unit normal with an error of its own.
+    """
+    return noise >= NEGLIGIBLE and repairs.rescaled >= RESCALED * foreground
 
 
 def closure_error(normal_map: NormalMap, noise: float | Noise | MapNoise) -> float:

@@ -130,7 +130,12 @@ class _Panels:
 
     def from_left(self, sheet: Sheet, left: int, top: int) -> None:
         _put(sheet, oblique(self.surface, BOX, -38, 24, TINT), "surface from the left", left, top)
-        sheet.write(self._extent(), left, top + TO_SCALE, 16, PALE_INK)
+        depth, units = self.surface.camera.depth(self.surface.vertices), self.surface.units
+        if self.surface.camera.gauge == "scale":
+            extent = f"distance {depth.min():.4g} to {depth.max():.4g}" + (f" {units}" if units != "px" else "")
+        else:
+            extent = f"height range {np.ptp(depth):.4g} {units}"
+        sheet.write(extent, left, top + TO_SCALE, 16, PALE_INK)
 
     def from_right(self, sheet: Sheet, left: int, top: int) -> None:
         _put(sheet, oblique(self.surface, BOX, 38, 24, TINT), "surface from the right", left, top)
@@ -143,13 +148,6 @@ class _Panels:
         end = max(end, 0.01)
         _put(sheet, _over_tint(angles / end, HEAT), "angle between faces and pixel normals", left, top)
         sheet.scale(HEAT, linear_ticks(end), "degrees", left, top + TO_SCALE, 380)
-
-    def _extent(self) -> str:
-        depth = self.surface.camera.depth(self.surface.vertices)
-        units = self.surface.units
-        if self.surface.camera.gauge == "scale":
-            return f"distance {depth.min():.4g} to {depth.max():.4g}" + (f" {units}" if units != "px" else "")
-        return f"height range {np.ptp(depth):.4g} {units}"
 
     def _colours(self, samples: Samples, size: tuple[int, int]) -> UInt8:
         """Return the colours of the normal map at size (columns, rows)."""
