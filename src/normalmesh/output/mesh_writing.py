@@ -34,9 +34,9 @@ from normalmesh.output.tileset import TILESET, check_tileset_target, write_tiles
 if TYPE_CHECKING:
     from trimesh import Trimesh
 
+    from normalmesh.files.georeference import GeoReference
     from normalmesh.mesh.solid import Solid
     from normalmesh.mesh.surface import Surface
-    from normalmesh.normals.georeference import GeoReference
     from normalmesh.output.glb import Scale
 
 #: Suffixes of the files of solids.
