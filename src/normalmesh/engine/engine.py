@@ -30,23 +30,9 @@ KEPT = "kept"
 class Engine:
     """Runs stages whose results are files in a folder, on a disk that all workers share.
 
-    Parameters
-    ----------
-    folder
-        Results that are missing there, or damaged, are made.
-    workers
-        Who does the work; by default this process.
-    monitor
-        Where progress is reported.
-    cores
-        Number of cores of a machine to use, by default all.
-
-    Attributes
-    ----------
-    prefix
-        What the names of all stages and results begin with.
-    seconds, cpu_seconds
-        Wall and CPU seconds of the tasks that have been done, in total, by stage.
+    Results that are missing there, or damaged, are made by the workers, by default this process, with so many cores of
+    a machine, by default all. Names of all stages and results begin with ``prefix``. ``seconds`` and ``cpu_seconds``
+    are the wall and CPU seconds of the tasks that have been done, in total, by stage.
     """
 
     def __init__(

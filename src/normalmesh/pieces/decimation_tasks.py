@@ -319,12 +319,11 @@ def _thin(clean: WindowedMap, area: Window) -> Bool:
 def _result(decimator: Decimator, area: Window, width: int, covered: Bool) -> dict[str, NDArray[Any]]:
     """Return a decimated piece in the image, and the pixels, numbered in it, that are not ``covered`` as before."""
     seams, mesh = decimator.polish_lines(), decimator.mesh
-    row, column = np.nonzero(mesh.covered != covered)
     return {
         "vertices": mesh.vertices + area.corner,
         "faces": mesh.faces[: mesh.real_faces].copy(),
         "seams": seams,
-        "flipped": (row + area.top).astype(np.int64) * width + column + area.left,
+        "flipped": area.numbers(mesh.covered != covered, width),
     }
 
 

@@ -39,16 +39,8 @@ class TiledSystem:
     """The system of all tiles: it can be solved for many right-hand sides.
 
     The free constant of each floating component is chosen so that its mean is zero, as by
-    :class:`~normalmesh.solvers.sparse_system.PreparedSystem`.
-
-    Parameters
-    ----------
-    partition
-        Faces and elements by tile.
-    tree
-        Order of merging; tiles without faces are left out.
-    run
-        Engine. Arguments are arrays, numbers, systems of tiles and results of earlier stages, which are only handed on.
+    :class:`~normalmesh.solvers.sparse_system.PreparedSystem`. Arguments of tasks are arrays, numbers, systems of tiles,
+    and results of earlier stages, which are only handed on.
     """
 
     def __init__(self, partition: Partition, tree: MergeLevels, run: Run) -> None:
@@ -254,19 +246,11 @@ def merge_levels(rows: int, columns: int) -> MergeLevels:
 def plan_merges(
     tree: MergeLevels, borders: Mapping[int, Integer], floating: Integer, diagonal: Float
 ) -> list[dict[int, MergeNode]]:
-    """Return the nodes of each level, by number.
+    """Return the nodes of each level that have two children which hand on separators, by number.
 
-    Parameters
-    ----------
-    tree
-        Nodes are left out that have fewer than two children which hand on separators.
-    borders
-        Separators of each tile that has faces, ascending.
-    floating
-        (S,) floating component of each separator, −1 for none. The separator of each that is eliminated last is pinned:
-        its number on the diagonal is doubled.
-    diagonal
-        (S,) the diagonal before anything is eliminated.
+    ``borders`` are the separators of each tile that has faces, ascending; ``floating`` (S,) is the floating component
+    of each separator, −1 for none; ``diagonal`` (S,) is what it is before anything is eliminated. The separator of each
+    component that is eliminated last is pinned: its number on the diagonal is doubled.
     """
     counts = np.bincount(np.concatenate([np.empty(0, np.int64), *borders.values()]), minlength=len(floating))
     # What each tile or node hands on, and in how many tiles below it each of these occurs.

@@ -6,7 +6,7 @@ There is one exact solve of all tiles, then refinement of tiles, strips and cros
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
@@ -27,12 +27,11 @@ from normalmesh.mesh.origin import Decimation, HeightNoise, Round
 from normalmesh.mesh.repeats import RepeatingMesh
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Camera
-from normalmesh.pieces.clean_map import CleanMap
+from normalmesh.pieces.clean_map import CleanMap, at_points, labels_at
 from normalmesh.pieces.elimination import TiledEquations, TiledSystem, merge_levels
 from normalmesh.pieces.integration_tasks import (
     detached_edges,
     refine_piece,
-    tile_coverage,
     tile_equations,
     tile_heights,
     tile_variances,
@@ -40,7 +39,7 @@ from normalmesh.pieces.integration_tasks import (
 from normalmesh.pieces.repeating_map import level_map
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.pieces.tile_faces import TileFaces, TileMesh
-from normalmesh.pieces.tile_grid import TileGrid, by_tile
+from normalmesh.pieces.tile_grid import TileGrid
 from normalmesh.pieces.tiled_prior import TiledPrior
 from normalmesh.pieces.whole_mesh import Piece, WholeMesh, shares
 
@@ -99,7 +98,6 @@ class MeshInPieces:
 
     @property
     def moving(self) -> Bool:
-        """Components that the next round refines."""
         return self.mesh.moving
 
     @moving.setter
@@ -108,17 +106,14 @@ class MeshInPieces:
 
     @property
     def is_placed(self) -> bool:
-        """Whether jumps place the parts of the surface."""
         return self.jumps.placement is not None
 
     @property
     def image(self) -> tuple[Camera, tuple[int, int]]:
-        """Camera, rows and columns of the map."""
         return self._clean.camera, self._clean.shape
 
     @property
     def levels(self) -> Float | None:
-        """What has to be added to the unknown of each component (C,) that a prior fixes; None without a prior."""
         return self.mesh.levels if self.prior is not None else None
 
     def then_solve(self, name: str, change: Callable[[], None]) -> None:
@@ -134,7 +129,6 @@ class MeshInPieces:
         self.mesh = self._engine.kept(name, make)
 
     def refine_in_turn(self, turns: range) -> None:
-        """Run some rounds on the components that move; bad faces of those that are cut are removed afterwards."""
         mesh, tidied = self.mesh, self.torn if self.is_placed else np.zeros_like(self.torn)
         changes = self._refine(turns, tidied & self.moving)
         mesh.rounds = [*mesh.rounds, *((int(flips), int(moves)) for flips, moves in changes.sum(axis=2))]
@@ -142,7 +136,6 @@ class MeshInPieces:
         mesh.moving = mesh.moving & (changes.sum(axis=1) >= MIN_CHANGE * have).all(axis=0)
 
     def detach_bad_faces(self) -> None:
-        """Cut bad faces off from what the placement holds apart from them, and make up for vertices that are lost."""
         mesh, faces = self.mesh, TileFaces.of(self.screen(), self._grid)
 
         def further(tile: int, part: TileMesh) -> tuple[Any, ...]:
@@ -153,7 +146,6 @@ class MeshInPieces:
         self._fill_up(np.zeros_like(self.torn), self._target - math.ceil(RESERVE * self._target))
 
     def finish(self, tidies: bool) -> None:
-        """Remove bad faces if ``tidies``, and add vertices up to the number asked for."""
         self._run = self._engine.under("tidy-").run
         self._fill_up(np.full_like(self.torn, tidies), self._target)
 
@@ -170,11 +162,8 @@ class MeshInPieces:
         """
         mesh, run, repeats = self.mesh, engine.run, self.repeats
         faces = TileFaces.of(self.screen(), self._grid, repeats)
-
-        def further(tile: int, part: TileMesh) -> tuple[Any, ...]:
-            return (self._placement_at(part),)
-
-        equations = faces.ask(run, "means", tile_equations, self._normals, further, work=0.04)
+        arguments = tile_equations, self._normals, lambda _, part: (self._placement_at(part),)
+        equations = faces.ask(run, "means", *arguments, work=0.04)
         centroids, held, values = faces.gathered(equations, "centroids", "held", "values")
         pairs, weights, steps = (np.concatenate([equations[t][name] for t in faces.tiles]) for name in _EDGES)
         edges = Elements.of_edges(pairs, weights, steps, len(faces.tile))
@@ -197,11 +186,8 @@ class MeshInPieces:
 
     def _heights(self, faces: TileFaces, equations: Mapping[int, Arrays], offsets: Float, run: Run) -> Float:
         """Return the unknown (N,) of the vertices of the mesh from the offsets (M,) of its faces."""
-
-        def further(tile: int, part: TileMesh) -> tuple[Any, ...]:
-            return equations[tile], offsets[part.numbers]
-
-        found = faces.ask(run, "heights", tile_heights, self._normals, further)
+        arguments = tile_heights, self._normals, lambda tile, part: (equations[tile], offsets[part.numbers])
+        found = faces.ask(run, "heights", *arguments)
         unknown = np.empty(len(self.mesh.vertices))
         for tile in faces.tiles:
             vertices = faces.vertices(tile)
@@ -246,31 +232,23 @@ class MeshInPieces:
         return changes
 
     def screen(self) -> ScreenMesh:
-        """Return the mesh on the screen."""
         return self.mesh.screen()
 
     def fixed_faces(self, mesh: ScreenMesh) -> Int32 | None:
-        """Return the faces (K,) of the mesh that a prior fixes; None without a prior."""
         if self.prior is None:
             return None
         return self.prior.on_faces(mesh, self._engine.under("fixed-").run).touched.astype(np.int32)
 
     def coverage(self, mesh: ScreenMesh) -> Coverage:
-        """Return how the mesh agrees with the foreground."""
-        clean, flipped = self._clean, self.mesh.flipped
-        areas, foreground = clean.components.areas, int(clean.components.areas.sum())
-        row, column = np.divmod(flipped, clean.shape[1])
-        own = by_tile(self._grid.tile_of(np.stack([column, row], axis=1).astype(np.float64)))
-        arguments = {key: (clean, self._grid.tile(key), flipped[chosen]) for key, chosen in own.items()}
-        found = self._engine.run("coverage", tile_coverage, arguments)
-        uncovered = np.zeros(len(areas), np.int64)
-        for each in found.values():
-            uncovered += np.bincount(each["components"], minlength=len(areas))
-        spilled = sum(int(each["spilled"]) for each in found.values())
-        return Coverage(foreground, int(uncovered.sum()), spilled, int(np.count_nonzero(uncovered == areas)))
+        areas, pixels = self._clean.components.areas, np.divmod(self.mesh.flipped, self._clean.shape[1])
+        points, area = np.stack(pixels[::-1], axis=1) + 0.5, self._grid.area
+        labels = at_points(self._clean, self._grid, points, "coverage", labels_at, self._engine.run)
+        labels[~((points > area.corner) & (points < area.corner + area.shape[::-1])).all(axis=1)] = 0
+        counts = np.bincount(labels, minlength=len(areas) + 1)
+        lost = int(np.count_nonzero(counts[1:] == areas))
+        return Coverage(int(areas.sum()), int(counts[1:].sum()), int(counts[0]), lost)
 
     def height_noise(self, mesh: ScreenMesh, unknown: Float) -> HeightNoise:
-        """Return what the uncertainty of heights depends on."""
         noises = noises_of_parts(mesh, self.component, self._height_noises)
         of_face, faces = noise_of_faces(mesh, noises), TileFaces.of(mesh, self._grid)
 
@@ -283,19 +261,17 @@ class MeshInPieces:
         return height_noise_of(mesh, noises, tuple(faces.gathered(found, "whole", "curved")), "facets", held, twins)
 
     def seconds(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Return wall and CPU seconds of the integration by stage."""
         return self._engine.seconds_by_stage(DECIMATE, among=False)
 
     def decimation(self) -> Decimation:
-        """Return the report on the decimation of all pieces."""
         mesh, target = self.mesh, self._wanted
         collapses, flips, moves = (int(count) for count in mesh.done[:3])
         total = Round(self._begun, collapses, flips, moves, float(mesh.done[3]))
-        reasons = [] if target is None else list(self._why_missed(target))
+        reasons = [] if target is None else self._why_missed(target)
         seconds, dropped = self._engine.seconds_by_stage(DECIMATE), mesh.dropped_lines
         return Decimation((total,), target, not reasons, *seconds, dropped, "; ".join(reasons))
 
-    def _why_missed(self, target: int) -> Sequence[str]:
+    def _why_missed(self, target: int) -> list[str]:
         """Explain why the mesh does not have the number of vertices that was asked for; empty if it has."""
         count = len(self.mesh.vertices)
         if count == target:

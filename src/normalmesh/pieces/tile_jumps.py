@@ -1,4 +1,8 @@
-"""Jumps of a map that is read window by window: the same as those of the whole map."""
+"""Jumps of a map that is read window by window: the same as those of the whole map.
+
+What the search asks of pixels is answered tile by tile. Meshes of tiles are joined to the mesh of the whole, with its
+vertices and faces in the same order: by blocks.
+"""
 
 from __future__ import annotations
 
@@ -256,10 +260,8 @@ def part_mesh(
 ) -> Arrays:
     """Make the mesh of the corners of a tile above a level, or a coarse one beyond the cells that are near.
 
-    Returns
-    -------
-    ``corners`` (N, 2), row and column of its vertices from the origin; ``copies`` (N,), which tell vertices at the same
-    corner apart; ``faces`` (M, 3); ``table`` of the mean normals. Nothing if the tile has no foreground.
+    Return ``corners`` (N, 2), row and column of its vertices from the origin; ``copies`` (N,), which tell vertices at
+    the same corner apart; ``faces`` (M, 3); ``table`` of the mean normals. Nothing if the tile has no foreground.
     """
     pixels = part.pixels(clean)
     if pixels is None:

@@ -125,8 +125,8 @@ def _side_pixels(mesh: ScreenMesh, repeats: Repeats) -> Int:
             line = Window(0, at, rows, at + 1) if axis == 0 else Window(at, 0, at + 1, columns)
             places = mesh.vertices[:, axis][mesh.faces]
             near = mesh.faces[(places.min(axis=1) <= at + 1) & (places.max(axis=1) >= at)]
-            row, column = np.nonzero(covered_pixels(ScreenMesh(mesh.vertices - line.corner, near), line.shape))
-            found = np.union1d(found, (row + line.top) * columns + column + line.left)
+            covered = covered_pixels(ScreenMesh(mesh.vertices - line.corner, near), line.shape)
+            found = np.union1d(found, line.numbers(covered, columns))
     return found
 
 

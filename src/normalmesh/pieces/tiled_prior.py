@@ -276,17 +276,9 @@ def tile_terms(
 ) -> Arrays:
     """Return the fields of the terms of a prior on the faces of a tile, packed, over all ``count`` faces of the mesh.
 
-    Parameters
-    ----------
-    clean, part, count
-    equations
-        Result of :func:`.tile_equations`.
-    offsets
-        (m,) offsets of all faces of the part without a prior.
-    points
-        Points on faces of the tile, which are numbered within the part.
-    given
-        The depth map in the window around the part, the labels (m,) of its faces, and labels that are told apart.
+    ``equations`` is the result of :func:`.tile_equations`, ``offsets`` (m,) are those of all faces of the part without
+    a prior, ``points`` lie on faces of the tile, which are numbered within the part. Of a depth map, the window around
+    the part is ``given``, with the labels (m,) of its faces, and the labels that are told apart.
     """
     area = window_around(part.vertices, Window.whole(clean.shape))
     camera = window_camera(clean.camera, area.left, area.top)

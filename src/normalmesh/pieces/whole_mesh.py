@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.engine.array_file import Arrays
@@ -74,20 +76,20 @@ class WholeMesh:
 
         Vertices at one place that no common edge connects stay apart: foreground pixels that touch at a corner.
         """
-        first = np.cumsum([0, *(len(tile["vertices"]) for tile in tiles)])
-        vertices = np.concatenate([tile["vertices"] for tile in tiles])
-        faces = np.concatenate([tile["faces"] + start for tile, start in zip(tiles, first[:-1], strict=True)])
-        outer = [
-            _boundary(tile["vertices"], tile["faces"]) + start for tile, start in zip(tiles, first[:-1], strict=True)
-        ]
-        pairs = _same_places(vertices, np.concatenate(outer))
-        group = components(pairs, len(vertices)).astype(np.int64)
+        starts = np.cumsum([0, *(len(tile["vertices"]) for tile in tiles[:-1])])
+
+        def joined(name: str, numbers: bool = False) -> NDArray[Any]:
+            return np.concatenate([tile[name] + numbers * start for tile, start in zip(tiles, starts, strict=True)])
+
+        vertices, faces = joined("vertices"), joined("faces", numbers=True)
+        whole = ScreenMesh(vertices, faces)
+        outer = edge_ends(whole, np.flatnonzero(whole.find_opposite() < 0))
+        group = components(_same_places(vertices, outer), len(vertices)).astype(np.int64)
         place = np.unique(group, return_index=True)[1]
-        waiting = np.concatenate([tile["waiting"] for tile in tiles])[place]
-        seams = np.concatenate([tile["seams"] + start for tile, start in zip(tiles, first[:-1], strict=True)])
-        flipped = np.sort(np.concatenate([tile["flipped"] for tile in tiles]))
-        seams = np.unique(np.sort(group[seams], axis=1), axis=0)
-        return cls(vertices[place], group[faces].astype(np.int32), waiting, seams.astype(np.int32), flipped)
+        seams = np.unique(np.sort(group[joined("seams", numbers=True)], axis=1), axis=0).astype(np.int32)
+        waiting = np.concatenate([tile["waiting"] for tile in tiles])
+        flipped = np.sort(joined("flipped"))
+        return cls(vertices[place], group[faces].astype(np.int32), waiting[place], seams, flipped)
 
     def cut(self) -> WholeMesh:
         """Return the mesh cut along its seams, whose vertices are fixed from now on."""
@@ -173,31 +175,24 @@ class WholeMesh:
             return
         order = chosen[np.argsort(high[chosen], kind="stable")]
         names, starts = np.unique(high[order], return_index=True)
-        on_seams = self._seam_faces()
         for name, faces in zip(names, np.split(order, starts[1:]), strict=True):
-            yield int(name), self._piece(faces, zone == name, bool(on_seams[faces].any()))
+            yield int(name), self._piece(faces, zone == name)
 
     def _highest(self, values: Integer) -> Integer:
         """Return the largest of the values (N,) at the vertices of each face (M,)."""
         first, second, third = (values[self.faces[:, k]] for k in range(3))
         return np.asarray(np.maximum(np.maximum(first, second), third))
 
-    def _piece(self, chosen: Int, free: Bool, has_seams: bool) -> Piece:
+    def _piece(self, chosen: Int, free: Bool) -> Piece:
         """Return the piece of the chosen faces."""
         numbers, local = np.unique(self.faces[chosen].astype(np.int64), return_inverse=True)
         faces = local.reshape(-1, 3).astype(np.int32)
-        seams = _edges_among(self.seams, numbers, faces) if has_seams else np.empty((0, 2), np.int32)
+        seams = _edges_among(self.seams, numbers, faces)
         cut = CutMesh.at_corners(ScreenMesh(self.vertices[numbers], faces))
         numbers = numbers[cut.origin]
         unknown = self.unknown[numbers] if len(self.unknown) else self.unknown
         component = self.component[numbers] if len(self.component) else self.component
         return Piece(numbers, self.vertices[numbers], cut.mesh.faces, free[numbers], seams, unknown, component)
-
-    def _seam_faces(self) -> Bool:
-        """Return the faces (M,) with a vertex on a seam."""
-        on_seam = np.zeros(len(self.vertices), np.bool_)
-        on_seam[self.seams] = True
-        return np.asarray(on_seam[self.faces].any(axis=1))
 
     def replace(self, changed: list[tuple[Piece, Arrays]]) -> None:
         """Put pieces back that were changed; their free vertices no longer wait.
@@ -214,9 +209,8 @@ class WholeMesh:
         kept_faces = self.faces[~gone[self.faces].any(axis=1)]
         lost = _edge_keys(np.concatenate([piece.numbers[piece.seams] for piece, _ in changed]), len(gone))
         kept_seams = self.seams[~np.isin(_edge_keys(self.seams, len(gone)), lost)]
-        vertices, unknown, faces, seams = [self.vertices], [self.unknown], [kept_faces], [kept_seams]
-        component = [self.component]
-        count = len(self.vertices)
+        faces, seams, count = [kept_faces], [kept_seams], len(self.vertices)
+        of_vertices = {name: [array] for name in self.OF_VERTICES if len(array := getattr(self, name))}
         for piece, result in changed:
             origin = result["origin"]
             stays = (origin >= 0) & ~piece.free[origin]
@@ -225,21 +219,16 @@ class WholeMesh:
             fresh = np.flatnonzero(~stays)
             number[fresh] = count + np.arange(len(fresh))
             count += len(fresh)
-            vertices.append(result["vertices"][fresh])
-            if len(self.unknown):
-                unknown.append(result["unknown"][fresh])
-                component.append(result["component"][fresh])
+            for name, arrays in of_vertices.items():
+                arrays.append(result[name][fresh] if name in result else np.zeros(len(fresh), np.bool_))
             faces.append(number[result["faces"]].astype(np.int32))
             seams.append(number[result["seams"]].astype(np.int32))
         flipped = np.concatenate([result["flipped"] for _, result in changed])
         # A pixel that was flipped back occurs twice.
         flipped, times = np.unique(np.concatenate([self.flipped, flipped]), return_counts=True)
         self.flipped = flipped[times == 1]
-        self.vertices, self.unknown = np.concatenate(vertices), np.concatenate(unknown)
-        self.component = np.concatenate(component)
-        added = np.zeros(count - len(self.waiting), np.bool_)
-        self.fixed = np.append(self.fixed, added) if len(self.fixed) else self.fixed
-        self.waiting = np.append(self.waiting, added)
+        for name, arrays in of_vertices.items():
+            setattr(self, name, np.concatenate(arrays))
         self.faces, self.seams = np.concatenate(faces), np.concatenate(seams)
         self._compact()
 
@@ -259,23 +248,13 @@ def shares(pieces: Mapping[int, Piece], count: int) -> dict[int, int]:
     return dict(zip(pieces, np.diff(ends, prepend=0).tolist(), strict=True))
 
 
-def _boundary(vertices: Float, faces: Int32) -> Int32:
-    """Return the vertices (B, 2) of the boundary edges of a mesh."""
-    mesh = ScreenMesh(vertices, faces)
-    return edge_ends(mesh, np.flatnonzero(mesh.find_opposite() < 0))
-
-
 def _same_places(vertices: Float, edges: Integer) -> Int:
     """Return the pairs of vertices (P, 2) at the ends of edges (E, 2) that occur twice, in opposite directions."""
     places, number = np.unique(vertices[edges].reshape(-1, 2), axis=0, return_inverse=True)
     start, end = number.reshape(-1, 2).T.astype(np.int64)
     forwards, backwards = start * len(places) + end, end * len(places) + start
-    order = np.argsort(backwards, kind="stable")
-    found = np.searchsorted(backwards[order], forwards)
-    found = order[np.minimum(found, len(order) - 1)]
-    twice = np.flatnonzero(backwards[found] == forwards)
-    one, other = edges[twice], edges[found[twice]][:, ::-1]
-    return np.stack([one.ravel(), other.ravel()], axis=1)
+    _, here, there = np.intersect1d(forwards, backwards, return_indices=True)
+    return np.stack([edges[here].ravel(), edges[there][:, ::-1].ravel()], axis=1)
 
 
 def _edge_keys(edges: Integer, count: int) -> Int:

@@ -42,26 +42,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class InMemory:
-    """The stages of a reconstruction in one piece.
-
-    Attributes
-    ----------
-    normal_map : NormalMap
-    options : Preset
-    estimate : Estimate
-        What the work takes, for the progress and for checks of the memory.
-    monitor : Monitor
-    repeats : Repeats or None
-    engine : Engine or None
-        Keeps results, if work can go on after an interruption.
-    """
+    """The stages of a reconstruction in one piece; see :class:`.Stages`."""
 
     normal_map: NormalMap
     options: Preset
-    estimate: Estimate
+    estimate: Estimate  # of what the work takes, for the progress and for checks of the memory
     monitor: Monitor
     repeats: Repeats | None = None
-    engine: Engine | None = None
+    engine: Engine | None = None  # keeps results, if work can go on after an interruption
     noise: MapNoise | None = None
     clean: NormalMap | None = None
     jumps: Jumps | None = None
@@ -69,12 +57,10 @@ class InMemory:
 
     @property
     def foreground(self) -> int:
-        """Number of pixels of the foreground."""
         return self.estimate.counts.foreground
 
     @property
     def integration(self) -> IntegrationOptions:
-        """Options of the integration."""
         return self.options.integration
 
     def begin(self) -> None:
@@ -95,7 +81,6 @@ class InMemory:
         return self.noise
 
     def find_jumps(self, given: GivenJumps) -> Jumps:
-        """Find the jumps."""
         if self.jumps is None:
             self.monitor.begin("jumps")
             self.jumps = self._kept("jumps", partial(self._jumps, given))
@@ -134,7 +119,6 @@ class InMemory:
             yield meshes.pop(0)
 
     def solve(self, mesh: DecimatedMesh) -> IntegratedMesh:
-        """Solve a mesh for the first time."""
         assert self.clean is not None
         assert self.noise is not None
         part = self.monitor.part(self.estimate.integration_seconds(len(mesh.vertices)))
@@ -142,7 +126,6 @@ class InMemory:
         return solve(mesh, self.normal_map, self.clean, self.noise, self.integration, self.jumps, monitor)
 
     def trial(self, rule: StoppingRule, on_progress: OnProgress | None) -> InMemory:
-        """Return the stages of another surface of the same map, whose noise and jumps are known."""
         estimate = Estimate.of(self.estimate.counts, rule, self.options.decimation.start, cuts=False)
         require_memory(estimate.mesh_bytes, "the reconstruction", REMEDY)
         return replace(self, estimate=estimate, monitor=Monitor(on_progress, estimate.seconds))
@@ -154,5 +137,4 @@ class InMemory:
         return mean_angle(surface, without_slope(self.normal_map, surface.repeats.mean_slope))
 
     def labels(self) -> Integer:
-        """Return the 4-connected component (H, W) of each pixel of the mask, from 1 on."""
         return self.normal_map.component_labels[0]

@@ -53,22 +53,12 @@ class Decimated(NamedTuple):
 
 @dataclass
 class InTiles:
-    """The stages of a reconstruction in tiles.
+    """The stages of a reconstruction in tiles; see :class:`.Stages`."""
 
-    Attributes
-    ----------
-    normal_map : WindowedMap
-        The map, which all workers can read.
-    options : Preset
-    engine : Engine
-    side
-        Side of a tile in px.
-    """
-
-    normal_map: WindowedMap
+    normal_map: WindowedMap  # which all workers can read
     options: Preset
     engine: Engine
-    side: int
+    side: int  # of a tile in px
 
     def __post_init__(self) -> None:
         self.components = find_components(self.normal_map, self.engine.run, self.side)
@@ -88,21 +78,17 @@ class InTiles:
 
     @property
     def monitor(self) -> Monitor:
-        """Where progress is reported."""
         return self.engine.monitor
 
     @property
     def foreground(self) -> int:
-        """Number of pixels of the foreground."""
         return int(self.components.areas.sum())
 
     @property
     def integration(self) -> IntegrationOptions:
-        """Options of the integration."""
         return self.options.integration
 
     def find_noise(self) -> MapNoise:
-        """Find the noise of the map, given or estimated."""
         if self.noise is None:
             if self.integration.noise is None:
                 self.noise = find_noise(self.normal_map, self.components, self.engine.run, self.side)
@@ -143,7 +129,6 @@ class InTiles:
             yield Decimated(mesh, rule.target(self.foreground), engine)
 
     def solve(self, mesh: Decimated) -> MeshInPieces:
-        """Solve a mesh for the first time."""
         assert self.noise is not None
         assert self.jumps is not None
         whole, target, engine = mesh
@@ -156,13 +141,11 @@ class InTiles:
         return MeshInPieces(whole, self.clean, self.grid, noises, of_heights, jumps, self.prior, target, engine)
 
     def trial(self, rule: StoppingRule, on_progress: OnProgress | None) -> InTiles:
-        """Return the stages of another surface of the same map, whose noise and jumps are known."""
         other = copy(self)
         other.engine = self.engine.under(f"{rule.vertices}-")
         return other
 
     def mean_angle(self, surface: Surface) -> float:
-        """Return the mean angle in degrees between faces and normals; pixels that no face covers count as 90°."""
         mesh, camera = ScreenMesh(surface.screen, surface.faces), self.normal_map.camera
         faces, unknown = TileFaces.of(mesh, self.grid), camera.unknown_of_depth(camera.depth(surface.vertices))
         normal_map, run = (
@@ -178,7 +161,6 @@ class InTiles:
         return mean_of_angles(total, covered, self.foreground)
 
     def labels(self) -> Int32:
-        """Return the 4-connected component (H, W) of each pixel of the mask, from 1 on."""
         return self.components.labels(Window.whole(self.normal_map.shape))
 
 

@@ -103,8 +103,10 @@ def reconstruct(
     >>> surface = nm.reconstruct(normal_map, vertices=500, units="mm")
     """
     rule = StoppingRule(vertices, threshold, compression)
-    request = Request.of(normal_map, preset, decimation, integration, tileable, jumps, tiles)
-    return request.surfaces([rule], partial(Estimate.of, rule=rule), threads, memory_limit, progress)[0]
+    request = Request.of(
+        normal_map, preset, decimation, integration, tileable, jumps, tiles, threads, memory_limit, progress
+    )
+    return request.surfaces([rule], partial(Estimate.of, rule=rule))[0]
 
 
 def reconstruct_tiled(
@@ -225,5 +227,7 @@ def reconstruct_levels(
     """
     targets = checked_levels(vertices)
     rules, estimated = [StoppingRule(vertices=target) for target in targets], partial(Estimate.levels, vertices=targets)
-    request = Request.of(normal_map, "default", decimation, integration, tileable, jumps, tiles)
-    return request.surfaces(rules, estimated, threads, memory_limit, progress)
+    request = Request.of(
+        normal_map, "default", decimation, integration, tileable, jumps, tiles, threads, memory_limit, progress
+    )
+    return request.surfaces(rules, estimated)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,9 @@ class Request:
     options: Preset
     jumps: GivenJumps
     tiling: Tiling | None
+    threads: int | None
+    memory_limit: float | None
+    progress: Progress
 
     @classmethod
     def of(
@@ -57,7 +60,10 @@ class Request:
         integration: IntegrationKeywords,
         tileable: bool | str,
         jumps: GivenJumps,
-        tiles: int | Tiling | None = None,
+        tiles: int | Tiling | None,
+        threads: int | None,
+        memory_limit: float | None,
+        progress: Progress,
     ) -> Request:
         """Return the request of a caller, or raise an error before work begins."""
         opened: NormalMap | MapOnDisk
@@ -74,57 +80,45 @@ class Request:
             check_in_tiles(opened, options)
         if jumps is not None and not options.integration.cuts:
             raise NormalMeshError('jumps need formulation="facets", and discontinuities other than False')
-        return cls(opened, options, jumps, tiling)
+        return cls(opened, options, jumps, tiling, threads, memory_limit, progress)
 
     @property
     def foreground(self) -> int:
         """Number of pixels of the foreground."""
         return self.normal_map.foreground
 
-    def surfaces(
-        self,
-        rules: Sequence[StoppingRule],
-        estimated: Estimated,
-        threads: int | None,
-        memory_limit: float | None,
-        progress: Progress,
-    ) -> list[Surface]:
+    def surfaces(self, rules: Sequence[StoppingRule], estimated: Estimated) -> list[Surface]:
         """Return the surface of each rule, finest first, and warn of what they lack."""
-        with self.stages(rules, estimated, threads, memory_limit, progress) as stages:
+        with self.stages(rules, estimated) as stages:
             surfaces = list(surfaces_of(stages, rules, self.jumps))
         for surface in surfaces:
             report_shortfalls(surface)
         return surfaces
 
     @contextmanager
-    def stages(
-        self,
-        rules: Sequence[StoppingRule],
-        estimated: Estimated,
-        threads: int | None,
-        memory_limit: float | None,
-        progress: Progress,
-    ) -> Iterator[Stages]:
+    def stages(self, rules: Sequence[StoppingRule], estimated: Estimated) -> Iterator[Stages]:
         """Limit threads and memory, show progress, and yield the stages."""
-        with limited_memory(memory_limit), limited_threads(threads), progress_shown(progress) as on_progress:
-            if self.tiling is None:
-                yield from self._finished(self._in_memory(estimated, on_progress, None))
-                return
-            monitor = Monitor(on_progress)
-            arguments = self.normal_map, rules, self.options, self.jumps, monitor, threads
-            with self.tiling.started(*arguments) as engine:
-                if self.tiling.holds(self.normal_map.shape):
-                    yield from self._finished(self._in_memory(estimated, on_progress, engine))
-                    return
+        with (
+            limited_memory(self.memory_limit),
+            limited_threads(self.threads),
+            progress_shown(self.progress) as on_progress,
+            self._engine(rules, Monitor(on_progress)) as engine,
+        ):
+            stages: Stages
+            if engine is None or self.tiling is None or self.tiling.holds(self.normal_map.shape):
+                stages = self._in_memory(estimated, on_progress, engine)
+            else:
                 from normalmesh.reconstruction.in_tiles import InTiles
 
-                yield from self._finished(InTiles.of(self.normal_map, self.options, engine, self.tiling.side))
+                stages = InTiles.of(self.normal_map, self.options, engine, self.tiling.side)
+            yield stages
+            stages.monitor.finish()
 
-    @staticmethod
-    def _finished(stages: Stages) -> Iterator[Stages]:
-        """Yield the stages, and report the end."""
-        yield stages
-        stages.monitor.finish()
+    def _engine(self, rules: Sequence[StoppingRule], monitor: Monitor) -> AbstractContextManager[Engine | None]:
+        """Return what starts the engine that keeps results, if work is in tiles."""
+        if self.tiling is None:
+            return nullcontext()
+        return self.tiling.started(self.normal_map, rules, self.options, self.jumps, monitor, self.threads)
 
     def _in_memory(self, estimated: Estimated, on_progress: OnProgress | None, engine: Engine | None) -> InMemory:
         """Return the stages of the whole map, whose work has begun."""
