@@ -25,8 +25,8 @@ from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.facets.robust_weights import RobustWeights
 from normalmesh.mesh.jumps import JumpLine
+from normalmesh.normals.gradients import slopes_of
 from normalmesh.normals.noise import noise_of, without_noise
-from normalmesh.normals.slopes import slopes_of
 from normalmesh.paper.tables import geometric_mean
 
 #: True steps (px) that should be found, and those that make a line right.

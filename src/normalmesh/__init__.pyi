@@ -8,6 +8,7 @@ from .evaluation.looks import Looks, measure_looks
 from .evaluation.metrics import Evaluation, evaluate
 from .evaluation.perturbation import add_noise
 from .evaluation.rendering.rendering import render_normal_map
+from .files.georeference import GeoReference
 from .files.height_png import HeightRange, read_height_range
 from .integration.mesh_integration import integrate
 from .integration.pixel_integration import integrate_pixels
@@ -27,7 +28,6 @@ from .mesh.surface import Surface
 from .normals.camera import Camera
 from .normals.conventions import Convention
 from .normals.diagnosis import Diagnosis, diagnose
-from .normals.georeference import GeoReference
 from .normals.gradients import from_gradients
 from .normals.noise import Noise
 from .normals.normal_map import NormalMap

@@ -12,7 +12,7 @@ import naive
 from normalmesh import read_normal_map
 from normalmesh.maps._background import BACKGROUND, COLOURED, flood_from_border
 from normalmesh.maps.background import find_background
-from normalmesh.maps.decoded_windows import HeldWindows
+from normalmesh.maps.decoding import HeldWindows
 
 pytestmark = [
     pytest.mark.usefixtures("no_diagnosis"),

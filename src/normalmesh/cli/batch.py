@@ -10,16 +10,14 @@ from normalmesh import NormalMeshError
 from normalmesh.cli.console import Console, each_warning
 from normalmesh.cli.error_handling import error_text
 from normalmesh.cli.job import Job
-from normalmesh.cli.output_files import Result, check_targets, write_outputs
+from normalmesh.cli.output_files import check_targets, write_outputs
 from normalmesh.cli.printing import PrintedTable, field_text
 from normalmesh.cli.run_summary import RunSummary, table_of
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.errors import path_text
 from normalmesh.maps.point_files import read_control_points, read_jump_lines
 from normalmesh.mesh.solid import solid_of
-from normalmesh.output.mesh_writing import check_texture
-from normalmesh.reconstruction.estimates import Estimate
-from normalmesh.reconstruction.tiling import TiledEstimate
+from normalmesh.output.textures import colour_image
 from normalmesh.runtime.monitor import OnProgress, Step
 
 #: Exit statuses: an input has failed; all are written, but one is not within ``--max-angle`` or ``--max-error``.
@@ -96,14 +94,14 @@ class _Batch:
         normal_map = job.normal_map()
         settings.check_camera(normal_map.camera)
         if job.texture is not None:
-            check_texture(job.texture, normal_map.shape)
+            colour_image(job.texture, normal_map.shape)  # raises unless it fits
         summary.add_normal_map(normal_map, settings.strength)
         summary.seconds["read"] = time.perf_counter() - began
         notify = console.notice if self.table is None else console.detail
-        if settings.tiles:
-            estimate: Estimate | TiledEstimate = settings.tiled_estimate(normal_map.shape, normal_map.foreground)
-        else:
-            estimate = settings.estimate(MaskCounts.of(normal_map.mask_window(slice(None), slice(None))))
+        everything = slice(None), slice(None)
+        estimate = settings.estimate(
+            normal_map.shape, normal_map.foreground, lambda: MaskCounts.of(normal_map.mask_window(*everything))
+        )
         notify(field_text("needs", settings.needs_text(estimate)))
         with settings.work_kept(job.output, console):
             surfaces = settings.surfaces(normal_map, job.output, prior, jumps, progress)
@@ -122,6 +120,6 @@ class _Batch:
             summary.add_solid(surfaces[0], solids)
             progress(Step(0.99, "writing"))
             reconstructed = time.perf_counter()
-            for path in write_outputs(job, Result(surfaces, solids, normal_map, summary.warnings)):
+            for path in write_outputs(job, surfaces, solids, normal_map, summary.warnings):
                 summary.outputs.append(path)
         summary.seconds |= {"write": time.perf_counter() - reconstructed, "total": time.perf_counter() - began}

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from normalmesh.array_types import Bool
 from normalmesh.cli.console import Console
 from normalmesh.cli.error_handling import error_text
 from normalmesh.cli.job import Job
@@ -20,6 +19,7 @@ from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.errors import path_text
 from normalmesh.maps.normal_maps import read_foreground
 from normalmesh.maps.stored_normals import read_array
+from normalmesh.reconstruction.tiling import TiledEstimate
 from normalmesh.runtime.memory import available_memory, bytes_text
 from normalmesh.runtime.progress_bar import duration_text
 
@@ -71,50 +71,33 @@ def _estimate(job: Job) -> tuple[dict[str, str], dict[str, Any]]:
         foreground, is_known = np.broadcast_to(np.array(True), read_array(job.source, in_memory=False).size), False
     else:
         foreground, is_known = read_foreground(job.source, job.mask, job.settings.alpha, most=EXACT_PIXELS)
-    rows, columns = foreground.shape
+    (rows, columns), settings = foreground.shape, job.settings
     count = int(foreground.sum()) if is_known else foreground.size
+    estimate = settings.estimate(
+        (rows, columns), count, lambda: MaskCounts.of(foreground) if is_known else MaskCounts.solid(count, count)
+    )
     available = available_memory()
-    find = _in_tiles if job.settings.tiles else _in_memory
-    found, vertices, needs = find(job, foreground, is_known)
     bound = "" if is_known else "at most "
     share = f"{bound}{100 * count / foreground.size:.1f} % foreground ({count})"
     fields = {"size": f"{columns} × {rows} pixels, {share}{'' if is_known else HEADER_ONLY}"}
     text = "unknown" if available is None else bytes_text(available)
-    if "tiles" in found:
-        side = job.settings.tile_side
-        fields["tiles"] = f"{found['tiles']} of {side} × {side} pixels"
+    vertices, found = [estimate.vertices], dict[str, Any]()
+    if isinstance(estimate, TiledEstimate):
+        fields["tiles"] = f"{estimate.tiles} of {settings.tile_side} × {settings.tile_side} pixels"
+        folders = (folder for folder in settings.work_folder(job.output).absolute().parents if folder.is_dir())
+        disk = shutil.disk_usage(next(folders)).free
         of_memory = "unknown memory" if available is None else f"{text} of memory"
-        text = f"{of_memory}, {bytes_text(found['available_disk'])} on disk"
-    fields["vertices"] = f"{bound or _certainty(job.settings)}{', '.join(map(str, vertices))}"
-    fields |= {"needs": f"{bound}{needs}", "available": text}
+        text = f"{of_memory}, {bytes_text(disk)} on disk"
+        found |= {"tiles": estimate.tiles, "memory": estimate.leader_memory, "worker_memory": estimate.worker_memory}
+        found |= {"disk": estimate.disk, "seconds": estimate.seconds(1), "available_disk": disk}
+    else:
+        vertices = vertices if settings.lod is None else settings.levels(count)
+        found |= {"memory": estimate.memory, "seconds": estimate.seconds}
+    fields["vertices"] = f"{bound or _certainty(settings)}{', '.join(map(str, vertices))}"
+    fields |= {"needs": f"{bound}{settings.needs_text(estimate)}", "available": text}
     content = {"input": str(job.source), "output": str(job.output), "size": [columns, rows], "foreground": count}
     content |= {"exact": is_known, "vertices": vertices, **found, "available": available, "error": None}
     return fields, content
-
-
-def _in_memory(job: Job, foreground: Bool, is_known: bool) -> tuple[dict[str, Any], list[int], str]:
-    """Return the figures of a reconstruction in memory, the vertices of its levels, and what it needs as text."""
-    counts = MaskCounts.of(foreground) if is_known else MaskCounts.solid(foreground.size, foreground.size)
-    estimate = job.settings.estimate(counts)
-    vertices = [estimate.vertices] if job.settings.lod is None else job.settings.levels(counts.foreground)
-    return {"memory": estimate.memory, "seconds": estimate.seconds}, vertices, job.settings.needs_text(estimate)
-
-
-def _in_tiles(job: Job, foreground: Bool, is_known: bool) -> tuple[dict[str, Any], list[int], str]:
-    """Return the figures of a reconstruction in tiles, its vertices, and what it needs as text."""
-    settings = job.settings
-    rows, columns = foreground.shape
-    estimate = settings.tiled_estimate((rows, columns), int(foreground.sum()) if is_known else foreground.size)
-    folders = (folder for folder in settings.work_folder(job.output).absolute().parents if folder.is_dir())
-    found = {
-        "tiles": estimate.tiles,
-        "memory": estimate.leader_memory,
-        "worker_memory": estimate.worker_memory,
-        "disk": estimate.disk,
-        "seconds": estimate.seconds(1),
-        "available_disk": shutil.disk_usage(next(folders)).free,
-    }
-    return found, [estimate.vertices], settings.needs_text(estimate)
 
 
 def _certainty(settings: Settings) -> str:

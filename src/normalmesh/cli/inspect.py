@@ -13,7 +13,7 @@ from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import MapReading, camera_as_dict
 from normalmesh.cli.option_tables import flag, max_pixels_option, reading_options
 from normalmesh.cli.option_types import FILE
-from normalmesh.cli.printing import print_figures, print_json, print_text
+from normalmesh.cli.printing import json_text, print_figures, print_text
 from normalmesh.errors import NormalMeshError, count_text, path_text
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def inspect(normals: tuple[Path, ...], as_json: bool, **options: Any) -> None:
                 failed = True
                 console.failure(error, path if len(normals) > 1 else None)
                 if as_json:
-                    print_json({"file": str(path), "error": str(error)})
+                    click.echo(json_text({"file": str(path), "error": str(error)}))
                 continue
             for warning in found.warnings:
                 named = len(normals) == 1 or warning.startswith(path_text(path))

@@ -168,12 +168,8 @@ def _matches(name: str) -> list[Path]:
     if path.exists() or not glob.has_magic(name):
         return [path]
     files = [Path(match) for match in sorted(glob.glob(os.path.expanduser(name), recursive=True))]
-    files = [file for file in files if file.is_file() and not _is_output(file)]
+    # Not the pictures and heights that this command wrote.
+    files = [file for file in files if file.is_file() and not (file.name.endswith(PREVIEW) or is_height_png(file))]
     if not files:
         raise click.UsageError(f"no file matches {name!r}")
     return files
-
-
-def _is_output(file: Path) -> bool:
-    """Check whether a file that a pattern matches is a picture or heights that this command wrote."""
-    return file.name.endswith(PREVIEW) or is_height_png(file)

@@ -78,7 +78,7 @@ class CameraChoice:
 
     def questioned_camera(self, shape: tuple[int, int], source: Path | None = None) -> Camera:
         """Return the camera, with a warning if its principal point does not seem to belong to the image."""
-        from normalmesh.normals.principal_point import question_camera
+        from normalmesh.maps.cameras import question_camera
 
         camera = self.camera_for(shape, source)
         question_camera(camera, shape)

@@ -104,15 +104,10 @@ def print_markdown(text: str) -> None:
     console.print(Markdown(text))
 
 
-def print_json(figures: dict[str, Any]) -> None:
-    """Print a JSON object on one line, see :func:`json_text`."""
-    click.echo(json_text(figures))
-
-
 def print_figures(figures: dict[str, Any], fields: Callable[[], dict[str, str]], as_json: bool) -> None:
     """Print figures as a JSON object, or as texts by label, in two columns."""
     if as_json:
-        print_json(figures)
+        click.echo(json_text(figures))
         return
     for label, text in fields().items():
         print_field(label, text)

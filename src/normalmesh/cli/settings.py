@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -161,21 +161,21 @@ class Settings(MapReading):
         """Whether a tolerance is given, which takes a reconstruction that tries several numbers of vertices."""
         return self.max_angle is not None or self.max_error is not None
 
-    def estimate(self, counts: MaskCounts) -> Estimate:
-        """Return what a reconstruction of a mask takes."""
-        cuts = not self.continuous
+    def estimate(
+        self, shape: tuple[int, int], foreground: int, counted: Callable[[], MaskCounts]
+    ) -> Estimate | TiledEstimate:
+        """Return what a reconstruction takes; in memory, its mask is ``counted`` in detail."""
+        if self.tiles:
+            side = checked_tile(self.tile_side, "--tile-size")
+            # The content decides on the vertices that a tolerance takes.
+            rule = {"vertices": self.levels(foreground)[0]} if self.lod else {} if self.is_within else self.rule
+            return TiledEstimate(shape, foreground, StoppingRule(**rule).expected_vertices(foreground), side)
+        counts, cuts = counted(), not self.continuous
         if self.lod is not None:
             return Estimate.levels(counts, self.levels(counts.foreground), cuts=cuts)
         if self.is_within:
             return Estimate.within(counts, self.max_error is not None, cuts=cuts)
         return Estimate.of(counts, StoppingRule(**self.rule), cuts=cuts)
-
-    def tiled_estimate(self, shape: tuple[int, int], foreground: int) -> TiledEstimate:
-        """Return what a reconstruction in tiles takes."""
-        side = checked_tile(self.tile_side, "--tile-size")
-        # The content decides on the vertices that a tolerance takes.
-        rule = {"vertices": self.levels(foreground)[0]} if self.lod else {} if self.is_within else self.rule
-        return TiledEstimate(shape, foreground, StoppingRule(**rule).expected_vertices(foreground), side)
 
     def needs_text(self, estimate: Estimate | TiledEstimate) -> str:
         """Return the memory, the disk and the time of an estimate as text."""

@@ -72,7 +72,8 @@ class HeightRange:
     def __post_init__(self) -> None:
         numbers = [self.black, self.white, self.strength, *np.ravel(self.K or ())]
         numbers += [] if self.pixel_size is None else [self.pixel_size]
-        if not all(_is_finite(number) for number in numbers):
+        plain = (isinstance(number, int | float) and not isinstance(number, bool) for number in numbers)
+        if not all(plain) or not all(map(math.isfinite, numbers)):
             raise NormalMeshError("black, white, pixel_size, K and strength of a height range must be finite numbers")
         if self.K is not None and np.shape(self.K) != (3, 3):
             raise NormalMeshError(f"K of a height range must be 3×3, not {shape_text(np.shape(self.K))}")
@@ -107,10 +108,6 @@ class HeightRange:
         """Return what the JSON file beside an image holds."""
         head = {"format": FORMAT, "image": image, "columns": shape[1], "rows": shape[0]}
         return {**head, **asdict(self), "formula": self.formula}
-
-
-def _is_finite(number: object) -> bool:
-    return isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
 
 
 def range_of_camera(camera: Camera, units: str | None, strength: float = 1.0) -> HeightRange:
@@ -256,12 +253,11 @@ def _text(path: Path) -> str | None:
 def _with_text(png: bytes, texts: dict[bytes, str]) -> bytes:
     """Return a PNG file with international text chunks, not compressed, after its header."""
     end_of_header = 8 + 12 + 13
-    chunks = b"".join(_chunk(b"iTXt", key + b"\0" * 5 + text.encode()) for key, text in texts.items())
+    chunks = b""
+    for keyword, text in texts.items():
+        content = b"iTXt" + keyword + b"\0" * 5 + text.encode()
+        chunks += struct.pack(">I", len(content) - 4) + content + struct.pack(">I", zlib.crc32(content))
     return png[:end_of_header] + chunks + png[end_of_header:]
-
-
-def _chunk(name: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
 
 
 def warn_of_strength(path: Path, strength: object) -> None:

@@ -110,7 +110,9 @@ def _read_pillow(path: Path, name: str) -> Image:
         _check_pillow(path, file)
         is_grey = file.mode in ("1", "L", "LA")
         mode = ("L" if is_grey else "RGB") + "A" * (file.mode == "LA" if is_grey else file.has_transparency_data)
-        if name == "TGA" and _tga_alpha_bits(path) == 0:
+        with path.open("rb") as stored:
+            head = stored.read(TGA_DESCRIPTOR + 1)
+        if name == "TGA" and head[TGA_DESCRIPTOR] & 15 == 0:  # the fourth channel is void
             mode = mode.removesuffix("A")
         refuse_turned(path, int(file.getexif().get(ORIENTATION, 1)))
         colour = "grey" if is_grey else "palette" if file.mode in ("P", "PA") else "RGB"
@@ -121,12 +123,6 @@ def _check_pillow(path: Path, file: PIL.Image.Image) -> None:
     check_image_size(path, file.height, file.width, 8)  # bytes per pixel, as stored and as decoded
     if (count := getattr(file, "n_frames", 1)) > 1:
         raise unusable(path, f"holds an animation of {count} images; save the one to be read as a file of its own")
-
-
-def _tga_alpha_bits(path: Path) -> int:
-    """Return the number of alpha bits that the header of a TGA file states; without any, the fourth channel is void."""
-    with path.open("rb") as file:
-        return file.read(TGA_DESCRIPTOR + 1)[TGA_DESCRIPTOR] & 15
 
 
 def _read_png(path: Path) -> Image:

@@ -164,10 +164,12 @@ class PackedMask:
         """Return the mask (H, W)."""
         return self.window(*whole_window(self.shape))
 
-    def bands_of_rows(self) -> Iterator[tuple[int, Bool]]:
-        """Yield the mask (h, W) of a few rows at a time, with the first of them."""
-        for top in range(0, self.shape[0], BAND):
-            yield top, self.window(slice(top, min(top + BAND, self.shape[0])), slice(0, self.shape[1]))
+    def parts(self) -> Iterator[tuple[Slices, Bool]]:
+        """Yield windows of a few rows, which cover the mask, and the mask of each."""
+        rows, columns = self.shape
+        for top in range(0, rows, BAND):
+            window = slice(top, min(top + BAND, rows)), slice(0, columns)
+            yield window, self.window(*window)
 
     def window(self, rows: slice, columns: slice) -> Bool:
         """Return a window (h, w) of the mask."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from mmap import mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import path_text, shape_text, warn_caller
 from normalmesh.files.formats import mapped, reading, unusable
-from normalmesh.files.geotiff_reading import read_georeference
+from normalmesh.files.georeference import read_georeference
 from normalmesh.files.images import ORIENTATION, Image, refuse_turned, with_channel_axis
 from normalmesh.files.size_limits import check_file_length, check_image_size, check_pixel_limit, refuse_beyond_memory
 from normalmesh.files.windowed_arrays import MappedArray, WindowedArray
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 LARGE_PIECE = 1 << 28
 #: Maximum number of pages.
 MAX_PAGES = 10_000
+#: What colour channels hold, by the names of tifffile.
+COLOURS = {"MINISBLACK": "grey", "MINISWHITE": "grey", "PALETTE": "palette", "SEPARATED": "CMYK"}
 #: Tag with the number that stands for a missing value, as text.
 NODATA = 42113
 
@@ -58,14 +59,26 @@ class TiffWindows(WindowedArray):
         self.path = path
         with reading(path, "TIFF"), opened_tiff(path) as file:
             series = only_image(path, file)
-            self._header = _Header.of(path, series)
-            self.shape, self.maximum, self.colour = self._header.shape, self._header.maximum, self._header.colour
-            self.dtype = series.dtype
+            page, self.dtype = series.keyframe, series.dtype
+            refuse_turned(path, page.tags.valueof(ORIENTATION, default=1))
+            photometric = getattr(page.photometric, "name", str(page.photometric))
+            self.shape, self._planes_first = _tiff_layout(path, series)
+            # A file may hold 10 or 12 bits, which are decoded to 16.
+            bits = page.bitspersample - (self.dtype.kind == "i")
+            self.maximum = int(2**bits - 1) if self.dtype.kind in "ubi" else None
+            self.colour = COLOURS.get(photometric, photometric)
+            # Scientific tools write RGB as three channels of plain data; decoders of JPEG convert to RGB.
+            is_plain = self.colour == "grey" and self.shape[2] >= 3
+            if is_plain or (photometric == "YCBCR" and page.compression in (6, 7)):
+                self.colour = "RGB"
+            # tifffile labels bilevel data "zero is white" and yet stores True as one.
+            self._zero_is_white = photometric == "MINISWHITE" and not (bits == 1 and page.software == "tifffile.py")
+            self._nodata = page.tags.valueof(NODATA)  # the text of a number
             if 0 in self.shape:
                 raise ValueError("no pixels")
             check_pixel_limit(path, *self.size)
             check_file_length(path, *self.size, self.shape[2] * self.dtype.itemsize)
-            self.georeference = read_georeference(series.keyframe)
+            self.georeference = read_georeference(page)
             self._mapped: MappedArray | None = None
             self._pages: list[_Page] = []
             self._piece = 0  # bytes of one that is compressed
@@ -78,13 +91,11 @@ class TiffWindows(WindowedArray):
 
     def _open_pages(self, series: TiffPageSeries) -> None:
         keyframe = series.keyframe
-        self._pages = [_Page.of(page, keyframe) for page in series.pages if page is not None]
+        self._pages = [_Page(page, keyframe) for page in series.pages if page is not None]
         first = self._pages[0]
         channels = 1 if len(self._pages) > 1 else keyframe.samplesperpixel
         if len(self._pages) * channels != self.shape[2] or any(page.shape != self.size for page in self._pages):
             raise ValueError(f"its pages do not make up an image of {shape_text(self.shape)}")
-        for page in self._pages:
-            page.check()
         self.chunks = (min(first.height, self.size[0]), min(first.width, self.size[1]))
         self._piece = first.height * first.width * keyframe.samplesperpixel * self.dtype.itemsize
 
@@ -105,12 +116,15 @@ class TiffWindows(WindowedArray):
     def image(self, rows: slice, columns: slice) -> Image:
         """Return a window as an image."""
         with reading(self.path, "TIFF"):
-            return self._header.image(self._stored(rows, columns))
+            values, missing = _without_nodata(self._stored(rows, columns), self._nodata)
+        if self._zero_is_white and self.maximum is not None:
+            values, missing = self.maximum - values, None if missing is None else self.maximum - missing
+        return Image(values, self.maximum, self.colour, missing)
 
     def _stored(self, rows: slice, columns: slice) -> NDArray[Any]:
         """Return the values (h, w, channels) as they are stored."""
         if self._mapped is not None:
-            if self._header.planes_first:
+            if self._planes_first:
                 return np.moveaxis(self._mapped.read((slice(None), rows, columns)), 0, -1)
             return with_channel_axis(self._mapped.read((rows, columns)))
         window = np.empty((rows.stop - rows.start, columns.stop - columns.start, self.shape[2]), self.dtype)
@@ -122,91 +136,30 @@ class TiffWindows(WindowedArray):
         return type(self), (self.path,)
 
 
-@dataclass(frozen=True)
-class _Header:
-    """What a TIFF says about its only image."""
-
-    shape: tuple[int, int, int]  # rows, columns and channels
-    planes_first: bool  # whether channels are the first axis of the stored array
-    maximum: int | None  # as of :class:`Image`
-    colour: str
-    inverted: bool  # whether zero is white
-    nodata: str | None  # the text of the number that stands for a missing value
-
-    @classmethod
-    def of(cls, path: Path, series: TiffPageSeries) -> _Header:
-        """Read the header of a series, or raise :class:`NormalMeshError` if it is no upright image of some channels."""
-        page = series.keyframe
-        refuse_turned(path, page.tags.valueof(ORIENTATION, default=1))
-        photometric = getattr(page.photometric, "name", str(page.photometric))
-        bits = page.bitspersample
-        shape, planes_first = _tiff_layout(path, series)
-        return cls(
-            shape,
-            planes_first,
-            _tiff_maximum(series.dtype, bits),
-            _tiff_colour(photometric, shape[2], is_jpeg=page.compression in (6, 7)),
-            # tifffile labels bilevel data "zero is white" and yet stores True as one.
-            inverted=photometric == "MINISWHITE" and not (bits == 1 and page.software == "tifffile.py"),
-            nodata=page.tags.valueof(NODATA),
-        )
-
-    def image(self, values: NDArray[Any]) -> Image:
-        """Return the image of stored values (h, w, C), of all of it or of a window."""
-        values, missing = _without_nodata(values, self.nodata)
-        if self.inverted and self.maximum is not None:
-            values, missing = self.maximum - values, None if missing is None else self.maximum - missing
-        return Image(values, self.maximum, self.colour, missing)
-
-
-@dataclass(frozen=True)
 class _Page:
     """Where the tiles or strips of a page are, and how they are decoded."""
 
-    decode: Any  # tifffile's function: values (1, h, w, samples), the position of the piece and its shape
-    tables: bytes | None  # that the pieces of a JPEG share
-    offsets: tuple[int, ...]  # position and
-    counts: tuple[int, ...]  # number of the bytes of each piece
-    height: int  # rows and
-    width: int  # columns of a piece
-    shape: tuple[int, int]  # of the page
-    planes: int  # one after another, each in pieces of its own
-    nodata: Any
-
-    @classmethod
-    def of(cls, page: TiffPage | TiffFrame, keyframe: TiffPage) -> _Page:
+    def __init__(self, page: TiffPage | TiffFrame, keyframe: TiffPage):
+        self._decode, self._tables, self._nodata = keyframe.decode, page.jpegtables, keyframe.nodata
+        self._offsets, self._counts = tuple(page.dataoffsets), tuple(page.databytecounts)
+        self.shape = keyframe.imagelength, keyframe.imagewidth
         tiled = keyframe.is_tiled
-        return cls(
-            keyframe.decode,
-            page.jpegtables,
-            tuple(page.dataoffsets),
-            tuple(page.databytecounts),
-            keyframe.tilelength if tiled else min(keyframe.rowsperstrip, keyframe.imagelength),
-            keyframe.tilewidth if tiled else keyframe.imagewidth,
-            (keyframe.imagelength, keyframe.imagewidth),
-            keyframe.samplesperpixel if keyframe.planarconfig == 2 else 1,
-            keyframe.nodata,
-        )
-
-    def check(self) -> None:
-        """Raise :class:`ValueError` if there are not as many pieces as the page has."""
+        # Rows and columns of a piece; planes follow one another, each in pieces of its own.
+        self.height = keyframe.tilelength if tiled else min(keyframe.rowsperstrip, keyframe.imagelength)
+        self.width = keyframe.tilewidth if tiled else keyframe.imagewidth
+        self._planes = keyframe.samplesperpixel if keyframe.planarconfig == 2 else 1
         if not (self.height > 0 and self.width > 0):
             raise ValueError(f"its pieces have {self.height}×{self.width} pixels")
-        down, across = self._grid
-        if min(len(self.offsets), len(self.counts)) < self.planes * down * across:
-            raise ValueError(f"it has {len(self.offsets)} of {self.planes * down * across} pieces")
-
-    @property
-    def _grid(self) -> tuple[int, int]:
-        """Number of pieces along columns and rows of pixels."""
-        return -(-self.shape[0] // self.height), -(-self.shape[1] // self.width)
+        self._down, self._across = -(-self.shape[0] // self.height), -(-self.shape[1] // self.width)
+        pieces = self._planes * self._down * self._across
+        if min(len(self._offsets), len(self._counts)) < pieces:
+            raise ValueError(f"it has {len(self._offsets)} of {pieces} pieces")
 
     def read(self, path: Path, rows: slice, columns: slice, values: NDArray[Any]) -> None:
         """Decode a window into ``values`` (h, w, channels)."""
-        down, across = self._grid
         pieces = [
-            (plane * down + i) * across + j
-            for plane in range(self.planes)
+            (plane * self._down + i) * self._across + j
+            for plane in range(self._planes)
             for i in range(rows.start // self.height, -(-rows.stop // self.height))
             for j in range(columns.start // self.width, -(-columns.stop // self.width))
         ]
@@ -214,24 +167,24 @@ class _Page:
         def decode_pieces(first: int, last: int) -> None:
             with path.open("rb") as file:
                 for piece in pieces[first:last]:
-                    file.seek(self.offsets[piece])
-                    self._copy(piece, file.read(self.counts[piece]), rows, columns, values)
+                    file.seek(self._offsets[piece])
+                    self._copy(piece, file.read(self._counts[piece]), rows, columns, values)
 
         in_parallel(decode_pieces, len(pieces), grain=1)
 
     def _copy(self, piece: int, data: bytes, rows: slice, columns: slice, values: NDArray[Any]) -> None:
         """Decode a piece, and copy what lies in the window."""
-        if len(data) < self.counts[piece]:
+        if len(data) < self._counts[piece]:
             raise ValueError(f"it ends within piece {piece}")
         # No bytes: the piece was left out.
-        decoded, (plane, _, top, left, _), shape = self.decode(data or None, piece, jpegtables=self.tables)
+        decoded, (plane, _, top, left, _), shape = self._decode(data or None, piece, jpegtables=self._tables)
         first, last = max(rows.start, top), min(rows.stop, top + shape[1], self.shape[0])
         begin, end = max(columns.start, left), min(columns.stop, left + shape[2], self.shape[1])
         target = values[first - rows.start : last - rows.start, begin - columns.start : end - columns.start]
-        if self.planes > 1:
+        if self._planes > 1:
             target = target[..., plane : plane + 1]
         if decoded is None:
-            target[...] = self.nodata
+            target[...] = self._nodata
         else:
             target[...] = decoded[0, first - top : last - top, begin - left : end - left]
 
@@ -299,19 +252,3 @@ def _refuse_endless_pages(contents: mmap) -> None:
         if following + struct.calcsize(order + place) > len(contents):
             return
         (position,) = struct.unpack_from(order + place, contents, following)
-
-
-def _tiff_maximum(dtype: np.dtype[np.generic], bits: int) -> int | None:
-    """Return the largest possible value; a TIFF may hold 10 or 12 bits, which are decoded to 16."""
-    if dtype.kind in "ub":
-        return int(2**bits - 1)
-    return int(2 ** (bits - 1) - 1) if dtype.kind == "i" else None
-
-
-def _tiff_colour(photometric: str, channels: int, is_jpeg: bool) -> str:
-    """Return what the colour channels hold. Scientific tools write RGB as three channels of plain data."""
-    if photometric in ("MINISBLACK", "MINISWHITE"):
-        return "RGB" if channels >= 3 else "grey"
-    if photometric == "YCBCR" and is_jpeg:  # converted to RGB by the decoder
-        return "RGB"
-    return {"PALETTE": "palette", "SEPARATED": "CMYK"}.get(photometric, photometric)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from normalmesh.errors import shape_text
 from normalmesh.files.arrays import npy_header
 from normalmesh.files.formats import file_format, reading, unusable
+from normalmesh.files.georeference import GeoReference
 from normalmesh.files.images import Image, with_channel_axis
 from normalmesh.files.size_limits import check_pixel_limit
-from normalmesh.normals.georeference import GeoReference
 from normalmesh.normals.windows import Slices
 
 #: Number of pixels of the windows in which all of an array is read.

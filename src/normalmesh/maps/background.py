@@ -18,15 +18,14 @@ from normalmesh.maps._background import (
     BACKGROUND,
     COLOURED,
     INSIDE,
-    deviations_of,
     flood_from_border,
     grow_background,
     mark_coloured,
     pixels_beside,
     steep_outline,
 )
-from normalmesh.maps.decoded_windows import VectorWindows
-from normalmesh.normals.windows import centre_of, padded_window
+from normalmesh.maps.decoding import VectorWindows
+from normalmesh.normals.windows import centre_of, padded_window, points_inside
 from normalmesh.runtime.row_blocks import row_blocks
 from normalmesh.runtime.threads import in_parallel
 
@@ -176,16 +175,12 @@ def _deviations_beside(windows: VectorWindows, colour: Colour, state: UInt8) -> 
     """Return how far pixels beside the background, the first ones of the image, are from its colour."""
     places = np.empty((SAMPLED, 2), np.int64)
     rows, columns = places[: pixels_beside(state, places)].T
-    vectors = np.empty((len(rows), 1, 3), np.float32)
+    vectors = np.empty((len(rows), 3), np.float32)
     for window in windows.passes():
-        begin, end = np.searchsorted(rows, (window[0].start, window[0].stop))
-        inside = (columns[begin:end] >= window[1].start) & (columns[begin:end] < window[1].stop)
-        if inside.any():
-            chosen = np.arange(begin, end)[inside]
-            part, _ = windows.raw(window)
-            vectors[chosen, 0] = part[rows[chosen] - window[0].start, columns[chosen] - window[1].start]
-    deviations = np.empty(len(rows), np.float64)
-    deviations_of(vectors, colour.vector, deviations)
+        chosen, place = points_inside(window, rows, columns)
+        if len(chosen):
+            vectors[chosen] = windows.raw(window)[0][place]
+    deviations: Float = np.fmax.reduce(np.abs(vectors - colour.vector), axis=1)
     return deviations
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache, partial
 from os import PathLike
 from typing import Any
 
@@ -18,15 +19,16 @@ from normalmesh.files.size_limits import refuse_beyond_memory
 from normalmesh.files.windowed_arrays import WindowedArray
 from normalmesh.maps.alpha import Alpha, alpha_mask
 from normalmesh.maps.background import Colour, find_background, sampled_pixels
-from normalmesh.maps.decoded_windows import DecodedWindows, HeldWindows, VectorWindows
-from normalmesh.maps.decoding import UNSIGNED, Decoder, find_encoding, is_premultiplied, refuse_narrow, usable
-from normalmesh.maps.map_samples import (
-    Grid,
-    border_pixels,
-    every_foreground_pixel,
-    mask_grid,
-    mask_points,
-    take_samples,
+from normalmesh.maps.decoding import (
+    UNSIGNED,
+    DecodedWindows,
+    Decoder,
+    HeldWindows,
+    VectorWindows,
+    find_encoding,
+    is_premultiplied,
+    refuse_narrow,
+    usable,
 )
 from normalmesh.maps.stored_normals import chosen_mask
 from normalmesh.normals.camera import Camera
@@ -34,11 +36,13 @@ from normalmesh.normals.cleaning import SAMPLED, TYPICAL, lengths_of
 from normalmesh.normals.diagnosis import Diagnosis
 from normalmesh.normals.integrability import probe_step
 from normalmesh.normals.overview import Pixels, overview_step
-from normalmesh.normals.windows import whole_window
+from normalmesh.normals.windows import Slices, grid_places, points_inside, whole_window
 from normalmesh.runtime.row_blocks import row_blocks
 
 #: Number of pixels that the encoding of floats is found in.
 ENCODING_PIXELS = 1 << 20
+#: First row, which is also the first column, and step of a grid of pixels.
+Grid = tuple[int, int]
 
 
 def decode_map(
@@ -54,18 +58,14 @@ def decode_map(
         # Three float32, the foreground, and what searching the background takes.
         refuse_beyond_memory(array.path, 14 * math.prod(array.size))
     mask = chosen_mask(array, given, in_memory)
-    unmasked: list[DecodedMap] = []
-
-    def foreground(window: tuple[slice, slice]) -> Bool:
-        if not unmasked:
-            unmasked.append(DecodedMap(array, None, in_memory))
-        return unmasked[0].windows.read(window)[1]
-
+    unmasked = cache(partial(DecodedMap, array, None, in_memory))
     if mask is None:
-        mask = alpha_mask(array, alpha, foreground)
-    if mask is not None:
-        unmasked.clear()
-    decoded = unmasked[0] if unmasked else DecodedMap(array, mask, in_memory)
+        mask = alpha_mask(array, alpha, lambda window: unmasked().windows.read(window)[1])
+    if mask is None:
+        decoded = unmasked()
+    else:
+        unmasked.cache_clear()  # it takes as much memory
+        decoded = DecodedMap(array, mask, in_memory)
     if not decoded.has_foreground():
         raise unusable(array.path, "no pixel is foreground: all are black, mid grey, zero, NaN or outside the mask")
     if decoded.decoder.encoding == UNSIGNED:
@@ -84,30 +84,31 @@ class DecodedMap:
         shape, step = array.size, overview_step(array.size)
         even: Grid = (0, max(1, math.isqrt(math.prod(shape) // ENCODING_PIXELS)))
         background: Grid = sampled_pixels(shape)
-        steps = sorted({step, probe_step(1), probe_step(step)})
-        border = border_pixels(shape) if mask is None else np.zeros(0, np.int64)
-        self._places = np.zeros(0, np.int64) if in_memory else _typical_places(shape, mask)
-        wanted = {even, background, *((0, each) for each in steps)}
-        grids, points, largest = take_samples(array, wanted, np.concatenate([border, self._places]))
-        self.decoder = self._decoder(array, even, grids[even])
+        looked_at = [(0, each) for each in sorted({step, probe_step(1), probe_step(step)})]
+        border = _border_pixels(shape) if mask is None else np.zeros(0, np.int64)
+        typical = np.zeros(0, np.int64) if in_memory else _typical_pixels(shape, mask)
+        largest = [0]
+        parts = _watched(array, largest)
+        grids, points = _samples(parts, shape, {even, background, *looked_at}, np.concatenate([border, typical]))
+        inside, typical_inside = _mask_samples(mask, {even, *looked_at}, typical)
+        self.decoder = self._decoder(array, grids[even], inside[even])
         if not self.decoder.premultiplied:
-            refuse_narrow(array, largest)
+            refuse_narrow(array, largest[0])
         on_disk = DecodedWindows(array, self.decoder, mask)
         windows: VectorWindows = HeldWindows.of(array, self.decoder, mask) if in_memory else on_disk
         found = None
         if mask is None:
-            edge, _ = self.decoder.vectors(points[: len(border), None])
+            edge, _ = self.decoder.vectors(points[: len(border)])
             sample, foreground = self.decoder.vectors(grids[background])
             found = find_background(windows, edge[:, 0], sample[foreground], self.decoder.encoding.step)
         self.background: Colour | None = found and found[0]
         self.windows = windows = windows.without(found and found[1])
         known = {}
         if isinstance(windows, DecodedWindows):  # views of values in memory would keep all of them
-            for step in steps:
-                masks = (mask_grid(each, (0, step)) for each in (windows.mask, windows.background))
-                known[step] = windows.decoded(grids[0, step], *masks)
+            outside, typical_outside = _mask_samples(windows.background, looked_at, typical)
+            known = {each[1]: windows.decoded(grids[each], inside[each], outside[each]) for each in looked_at}
+            self._lengths = lengths_of(*windows.decoded(points[len(border) :], typical_inside, typical_outside))
         self._pixels = Pixels(windows.read, windows.passes(), whole_window(shape), known)
-        self._points = points[len(border) :, None]
 
     @property
     def held(self) -> HeldWindows:
@@ -132,17 +133,13 @@ class DecodedMap:
 
     def typical_length(self) -> float:
         """Return the typical length of vectors on disk, as :func:`.cleaning.typical_length` does; 0 if none has one."""
-        windows = self.windows
-        assert isinstance(windows, DecodedWindows)
-        masks = (mask_points(each, self._places) for each in (windows.mask, windows.background))
-        lengths = lengths_of(*windows.decoded(self._points, *masks))
+        lengths = self._lengths
         if len(lengths) == 0:
-            lengths = np.concatenate([lengths_of(*windows.read(window)) for window in windows.passes()])
+            lengths = np.concatenate([lengths_of(*self.windows.read(window)) for window in self.windows.passes()])
         return float(np.quantile(lengths, TYPICAL)) if len(lengths) else 0.0
 
-    def _decoder(self, array: WindowedArray, grid: Grid, values: NDArray[Any]) -> Decoder:
-        """Find how stored values become vectors; ``values`` are those of a grid of evenly spaced pixels."""
-        inside = mask_grid(self.mask, grid)
+    def _decoder(self, array: WindowedArray, values: NDArray[Any], inside: Bool | None) -> Decoder:
+        """Find how stored values become vectors; ``values`` and mask are those of evenly spaced pixels."""
 
         def sample() -> Float:
             """Return evenly spaced foreground pixels (n, 3); all pixels if there are none."""
@@ -160,11 +157,75 @@ class DecodedMap:
                 yield values[rows], None if mask is None else mask[rows]
 
 
-def _typical_places(shape: tuple[int, int], mask: PackedMask | None) -> Int:
+def _watched(array: WindowedArray, largest: list[int]) -> Iterator[tuple[Slices, NDArray[Any]]]:
+    """Yield all windows of an array and their values.
+
+    Of integers of more than 8 bit, ``largest`` notes the largest of the first three channels, or any beyond 255.
+    """
+    wide = array.maximum is not None and array.maximum > 255
+    for window in array.passes():
+        values = array.read(*window)
+        for rows in row_blocks(values.shape) if wide else ():
+            if largest[0] <= 255:
+                largest[0] = max(largest[0], int(values[rows, :, :3].max()))
+        yield window, values
+
+
+def _samples(
+    parts: Iterable[tuple[Slices, NDArray[Any]]], shape: tuple[int, int], grids: Collection[Grid], points: Int
+) -> tuple[dict[Grid, NDArray[Any]], NDArray[Any]]:
+    """Take samples in one pass over the parts of an image: the pixels (h, w, …) of grids, and (n, 1, …) at points.
+
+    ``points`` (n,) are numbers of pixels, counted row by row.
+    """
+    taken: dict[Grid, NDArray[Any]] = {}
+    order = np.argsort(points, kind="stable")
+    down, across = np.divmod(points[order], shape[1])
+    chosen_values: NDArray[Any] | None = None
+    for window, values in parts:
+        for grid in grids:
+            first, step = grid
+            inner, outer = grid_places(window, (first, first), step)
+            if window == whole_window(shape):
+                taken[grid] = values[inner]  # a view: a small map may be all sample
+                continue
+            if grid not in taken:
+                rows, columns = (-(-(length - first) // step) for length in shape)
+                taken[grid] = np.empty((rows, columns, *values.shape[2:]), values.dtype)
+            taken[grid][outer] = values[inner]
+        if chosen_values is None:
+            chosen_values = np.empty((len(points), *values.shape[2:]), values.dtype)
+        chosen, place = points_inside(window, down, across)
+        chosen_values[order[chosen]] = values[place]
+    assert chosen_values is not None
+    return taken, chosen_values[:, None]
+
+
+def _mask_samples(
+    mask: PackedMask | None, grids: Collection[Grid], points: Int
+) -> tuple[Mapping[Grid, Bool | None], Bool | None]:
+    """Take samples of a mask; without one, they are None."""
+    return (dict.fromkeys(grids), None) if mask is None else _samples(mask.parts(), mask.shape, grids, points)
+
+
+def _border_pixels(shape: tuple[int, int]) -> Int:
+    """Return the numbers of the pixels of the border of an image: first row, last row, then the sides between them."""
+    rows, columns = shape
+    first, sides = np.arange(columns), np.arange(1, rows - 1) * columns
+    return np.concatenate([first, (rows - 1) * columns + first, sides, sides + columns - 1]).astype(np.int64)
+
+
+def _typical_pixels(shape: tuple[int, int], mask: PackedMask | None) -> Int:
     """Return the numbers of the pixels whose lengths :func:`.cleaning.typical_length` samples."""
     pixels = math.prod(shape)
     if mask is None:
         step = max(pixels // SAMPLED, 1)
         return np.arange(step - 1, pixels, step, dtype=np.int64)
-    foreground = sum(int(np.count_nonzero(band)) for _, band in mask.bands_of_rows())
-    return every_foreground_pixel(mask, max(foreground // SAMPLED, 1))
+    # Every step-th pixel of the mask, beginning with the step-th.
+    step = max(sum(int(np.count_nonzero(part)) for _, part in mask.parts()) // SAMPLED, 1)
+    found, before = [], 0
+    for (rows, _), part in mask.parts():
+        numbers = np.flatnonzero(part)
+        found.append(numbers[(step - 1 - before) % step :: step] + rows.start * shape[1])
+        before += len(numbers)
+    return np.concatenate(found).astype(np.int64)

@@ -15,16 +15,16 @@ from normalmesh.arguments import checked_instance, checked_path
 from normalmesh.array_types import Bool, Float32
 from normalmesh.errors import NormalMeshError, path_text, shape_text
 from normalmesh.files.formats import unusable
+from normalmesh.files.georeference import GeoReference
 from normalmesh.files.masks import MaskPacker, PackedMask
 from normalmesh.files.size_limits import refuse_beyond_memory
 from normalmesh.files.windowed_arrays import NpyWindows, WindowedArray
-from normalmesh.maps.decoded_windows import DecodedWindows
+from normalmesh.maps.decoding import DecodedWindows
 from normalmesh.maps.map_decoding import DecodedMap
 from normalmesh.normals._normal_map import NormalMapArrays
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.cleaning import Cleaning, CleanWindows
 from normalmesh.normals.component_maps import window_camera
-from normalmesh.normals.georeference import GeoReference
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.repairs import Repairs, flattened_components, report_repairs
 from normalmesh.normals.windows import Rectangle, Slices, checked_window

@@ -15,19 +15,18 @@ from normalmesh.arguments import checked_path
 from normalmesh.array_types import Bool
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.files.formats import unusable
-from normalmesh.files.geotiff_reading import camera_of
+from normalmesh.files.georeference import camera_of
 from normalmesh.files.masks import read_mask
 from normalmesh.files.size_limits import limited_pixels
 from normalmesh.files.windowed_arrays import WindowedArray
 from normalmesh.maps.alpha import Alpha, checked_alpha
-from normalmesh.maps.cameras import camera_from, held_camera
+from normalmesh.maps.cameras import camera_from, held_camera, question_camera
 from normalmesh.maps.map_decoding import DecodedMap, decode_map
 from normalmesh.maps.maps_on_disk import MapOnDisk, opened_map
 from normalmesh.maps.stored_normals import NAME, array_of, read_array, read_size
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import Convention, checked_convention, chosen_convention
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.normals.principal_point import question_camera
 
 if TYPE_CHECKING:
     from PIL.Image import Image

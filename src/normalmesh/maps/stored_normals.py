@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,15 +24,17 @@ from normalmesh.normals.normal_map import checked_mask
 from normalmesh.photometric.rti import read_rti_normals
 from normalmesh.photometric.rti_model import RTI_FORMATS, read_rti_size
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
 #: Formats of normal maps.
 READABLE = "PNG, JPEG, TIFF, TGA, BMP, WebP, EXR, NPY, NPZ, MAT, PTM or RTI"
 #: Formats that can be read in windows.
 WINDOWED = "TIFF (best tiled), Zarr or NPY"
 #: What messages call normals that are in no file.
 NAME = Path("normal_map")
+#: What to do with arrays, by their number of axes.
+HINTS = {
+    2: "; from_heights makes a map of heights, and read_normal_map takes a mask as mask=",
+    4: "; give one map of the batch at a time",
+}
 EXPECTED = "a NormalMap, the path of a file, an array (rows, columns, 3) or a Pillow image"
 
 
@@ -124,7 +126,11 @@ def given_array(given: Any) -> NDArray[Any]:
     """
     # Whether it is a Pillow image is found without importing Pillow for others.
     if any(kind.__module__ == "PIL.Image" for kind in type(given).__mro__):
-        return _image_values(given)
+        if given.mode in ("RGB", "RGBA"):
+            return np.asarray(given)
+        raise NormalMeshError(
+            f"normal_map is a Pillow image of mode {given.mode}; a normal map needs three channels, mode RGB or RGBA"
+        )
     if hasattr(given, "window") and hasattr(given, "mask_window"):
         raise NormalMeshError("normal_map stays on disk: give it to reconstruct_tiled, or read it by read_normal_map")
     if given is None or isinstance(given, int | float | bytes | dict | set):
@@ -134,24 +140,9 @@ def given_array(given: Any) -> NDArray[Any]:
         raise NormalMeshError(f"normal_map must be {EXPECTED}, not {array.dtype} {shape_text(array.shape)}")
     if array.ndim == 3 and array.shape[0] == 3 and array.shape[2] not in (3, 4):
         array = np.moveaxis(array, 0, 2)
-    if array.ndim != 3 or array.shape[2] not in (3, 4) or array.size == 0:
-        raise NormalMeshError(
-            f"normal_map must have the shape (rows, columns, 3), not {shape_text(array.shape)}" + _hint(array.shape)
-        )
-    return array
-
-
-def _hint(shape: tuple[int, ...]) -> str:
-    if len(shape) == 4 and shape[0] == 1:
-        return "; give the only map of the batch, as normal_map[0]"
-    if len(shape) == 4:
-        return "; give one map of the batch at a time"
-    return "; from_heights makes a map of heights, and read_normal_map takes a mask as mask=" if len(shape) == 2 else ""
-
-
-def _image_values(image: Image) -> NDArray[Any]:
-    if image.mode not in ("RGB", "RGBA"):
-        raise NormalMeshError(
-            f"normal_map is a Pillow image of mode {image.mode}; a normal map needs three channels, mode RGB or RGBA"
-        )
-    return np.asarray(image)
+    if array.ndim == 3 and array.shape[2] in (3, 4) and array.size > 0:
+        return array
+    hint = HINTS.get(array.ndim, "")
+    if array.ndim == 4 and len(array) == 1:
+        hint = "; give the only map of the batch, as normal_map[0]"
+    raise NormalMeshError(f"normal_map must have the shape (rows, columns, 3), not {shape_text(array.shape)}{hint}")

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from open3d.geometry import TriangleMesh
 
+    from normalmesh.files.georeference import GeoReference
     from normalmesh.integration.uncertainty import HeightDifference
     from normalmesh.mesh.solid import Solid
-    from normalmesh.normals.georeference import GeoReference
     from normalmesh.normals.noise import Noise
     from normalmesh.output.glb import Scale
     from normalmesh.output.mesh_libraries import MeshLike

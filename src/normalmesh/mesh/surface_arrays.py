@@ -42,7 +42,7 @@ def copied_faces(given: ArrayLike, vertex_count: int, name: str = "faces", least
 
 
 def check_faces(array: NDArray[Any], vertex_count: int, name: str = "faces", least: int = 1) -> None:
-    """Raise an error unless an array (M, 3) holds numbers of vertices, in at least so many rows."""
+    """Raise an error unless an array (M, 3) holds numbers of vertices in ``least`` rows or more."""
     if array.ndim != 2 or array.shape[1] != 3 or len(array) < least:
         wanted = ", at least one" * least
         raise NormalMeshError(f"{name} must have the shape (M, 3){wanted}, not {shape_text(array.shape)}")

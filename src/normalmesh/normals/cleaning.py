@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from normalmesh.array_types import Bool, Float32, Floating, Int, UInt8
-from normalmesh.normals._extension import WindowPlace, extend_ring, leaving_pixels, list_extended, mark_missing
+from normalmesh.normals._extension import MISSING, extend_ring, mark_missing
 from normalmesh.normals._normal_map import (
     BACK_FACING,
     INVALID,
@@ -25,6 +25,7 @@ from normalmesh.normals._normal_map import (
     sample_lengths,
 )
 from normalmesh.normals.camera import Camera
+from normalmesh.normals.mask_labels import joined
 from normalmesh.normals.repairs import Repairs, counted_repairs, refuse_unusable
 from normalmesh.normals.windows import Slices, centre_of, padded_window
 from normalmesh.runtime.threads import in_parallel
@@ -96,27 +97,31 @@ class CleanWindows:
         # One pixel more than the reach: what is beside a pixel tells whether its region is enclosed.
         around = padded_window(window, max(self.reach.hole, self.reach.rim) + 1, self.shape)
         arrays, counts = (measured, counts) if around == window else self.measured(around)
-        missing = _missing(counts)
         top, left = around[0].start, around[1].start
-        rings, still = _extend_rings(arrays, missing, self.reach, top, left)
-        most = int(missing.sum() - still.sum())
-        numbers, depths = np.empty(most, np.int64), np.empty(most, np.uint8)
-        rows, columns = centre = centre_of(window, around)
-        place = WindowPlace(top, left, rows.start, rows.stop, columns.start, columns.stop, self.shape[1])
-        count = list_extended(arrays.mask, rings, missing, place, self.shape[0], numbers, depths)
-        return ExtendedWindow(arrays.normals[centre], arrays.mask[centre], numbers[:count], depths[:count])
+        rings, mask = _extend_rings(arrays, _missing(counts), self.reach, top, left), arrays.mask
+        mask &= rings != MISSING
+        centre = centre_of(window, around)
+        i, j = np.nonzero((rings[centre] > 0) & mask[centre])
+        i, j = i + centre[0].start, j + centre[1].start
+        rows, columns = top + i, left + j
+        enclosed = (rows > 0) & (rows < self.shape[0] - 1) & (columns > 0) & (columns < self.shape[1] - 1)
+        for down, across in np.ndindex(3, 3):
+            enclosed &= mask[np.clip(i + down - 1, 0, len(mask) - 1), np.clip(j + across - 1, 0, mask.shape[1] - 1)]
+        numbers = rows * self.shape[1] + columns
+        return ExtendedWindow(arrays.normals[centre], mask[centre], numbers, rings[i, j], enclosed)
 
 
 class ExtendedWindow(NamedTuple):
     """Normals (h, w, 3) of a window, the mask (h, w) of those that are known, and a list of those that were extended.
 
-    ``numbers`` (n,): pixels of the map, row by row; ``depths`` (n,): rings, as :func:`.list_extended` writes them.
+    ``numbers`` (n,): pixels of the map, row by row; their ``rings`` (n,); whether all neighbours are known (n,).
     """
 
     normals: Float32
     mask: Bool
     numbers: Int
-    depths: UInt8
+    rings: UInt8
+    enclosed: Bool
 
 
 class Cleaning:
@@ -125,8 +130,7 @@ class Cleaning:
     def __init__(self, windows: CleanWindows):
         self._windows, self._masked = windows, 0
         self._totals = np.zeros(5, np.int64)  # of what was repaired, as :func:`.clean_normals` counts it
-        self._numbers: list[Int] = []
-        self._depths: list[UInt8] = []
+        self._extended: list[tuple[Int, UInt8, Bool]] = []  # see :class:`ExtendedWindow`
 
     def add(self, window: Slices) -> tuple[Float32, Bool]:
         """Return normals (h, w, 3), extended as far as holes allow, and the mask (h, w) of pixels that have one."""
@@ -137,8 +141,7 @@ class Cleaning:
         if not _missing(counts).any():
             return arrays.normals, arrays.mask
         extended = source.extended(window, arrays, counts)
-        self._numbers.append(extended.numbers)
-        self._depths.append(extended.depths)
+        self._extended.append(extended[2:])
         return extended.normals, extended.mask
 
     def finish(self) -> tuple[Repairs, Int]:
@@ -151,13 +154,12 @@ class Cleaning:
         """
         refuse_unusable(self._totals, self._masked)
         leaving, extended = np.zeros(0, np.int64), 0
-        if self._numbers:
-            numbers, depths = np.concatenate(self._numbers), np.concatenate(self._depths)
-            if len(self._numbers) > 1:
+        if self._extended:
+            numbers, rings, enclosed = (np.concatenate(each) for each in zip(*self._extended, strict=True))
+            if len(self._extended) > 1:
                 order = np.argsort(numbers)
-                numbers, depths = numbers[order], depths[order]
-            reach, parents, sizes = self._windows.reach, *np.empty((2, len(numbers)), np.int32)
-            leaves = leaving_pixels(numbers, depths, self._windows.shape[1], reach.rim, reach.largest, parents, sizes)
+                numbers, rings, enclosed = numbers[order], rings[order], enclosed[order]
+            leaves = _leaving(numbers, rings, enclosed, self._windows.shape[1], self._windows.reach)
             leaving, extended = numbers[leaves], int(np.count_nonzero(~leaves))
         return counted_repairs(self._totals, extended, self._windows.has_mask), leaving
 
@@ -173,21 +175,38 @@ def _missing(counts: Int) -> Int:
     return missing
 
 
-def _extend_rings(arrays: NormalMapArrays, missing: Int, reach: Reach, top: int, left: int) -> tuple[UInt8, Int]:
-    """Extend normals ring by ring as far as holes allow; return the ring of each pixel, and what is still missing.
+def _leaving(numbers: Int, rings: UInt8, enclosed: Bool, width: int, reach: Reach) -> Bool:
+    """Return which extended pixels (n,), which ascend, are too far from measurements to stay.
+
+    A region is a set of 8-connected extended pixels. It stays if it is enclosed by measurements and is not too large;
+    of others, the rings up to the rim stay.
+    """
+    pairs, columns = [], numbers % width
+    for down, across in ((0, 1), (1, -1), (1, 0), (1, 1)):
+        beside = numbers + down * width + across
+        place = np.minimum(np.searchsorted(numbers, beside), len(numbers) - 1)
+        touches = (numbers[place] == beside) & (columns + across >= 0) & (columns + across < width)
+        pairs.append(np.stack([np.flatnonzero(touches), place[touches]]))
+    regions = joined(np.concatenate(pairs, axis=1), len(numbers))
+    stays = (np.bincount(regions, ~enclosed) == 0) & (np.bincount(regions) <= reach.largest)
+    leaves: Bool = (rings > reach.rim) & ~stays[regions]
+    return leaves
+
+
+def _extend_rings(arrays: NormalMapArrays, missing: Int, reach: Reach, top: int, left: int) -> UInt8:
+    """Extend normals ring by ring as far as holes allow; return the ring of each pixel.
 
     ``top`` and ``left``: row and column of the first pixel in the image of the camera. The ring (H, W) of a pixel is
     0 where there is a measurement or no mask, and :data:`._extension.MISSING` where there is no normal yet. Pixels of a
     window are as in the whole image if they are farther than the reach from its border.
     """
-    rows = len(missing)
+    rows, still = len(missing), missing.copy()
     rings = np.zeros(arrays.mask.shape, np.uint8)
     in_parallel(mark_missing, rows, arrays, rings, grain=64)
-    still = missing.copy()
     count = int(missing.sum())
     for ring in range(1, max(reach.rim, reach.hole) + 1):
         in_parallel(extend_ring, rows, arrays, rings, ring, still, top, left, grain=64)
         before, count = count, int(still.sum())
         if count in (0, before):
             break
-    return rings, still
+    return rings

@@ -110,7 +110,9 @@ class Diagnosis:
 
     def summary(self) -> str:
         """Return a summary of a few lines."""
-        return "\n".join([*self._about_convention(), *self._about_values()])
+        values = f"values: {self.unit_length:.0%} of the normals have unit length" + ", 8 bit" * bool(self.eight_bit)
+        curve = ["values: stored through the sRGB curve (gamma); undo it before use"] * bool(self.srgb)
+        return "\n".join([*self._about_convention(), values, *curve])
 
     __str__ = summary
 
@@ -128,7 +130,8 @@ class Diagnosis:
 
     def _reasons(self) -> list[str]:
         best = self.candidates[0]
-        reasons = [f"z: mean of the third channel {self.mean_z:+.2f}, so it points {_toward(best)} the viewer"]
+        towards = "towards" if best.endswith("+z") else "away from"
+        reasons = [f"z: mean of the third channel {self.mean_z:+.2f}, so it points {towards} the viewer"]
         flipped = _flip(best, "y")
         if flipped not in self.candidates and self.curl[best] > 0 and self.curl[flipped] > 1.05 * self.curl[best]:
             ratio = self.curl[flipped] / self.curl[best]
@@ -141,12 +144,6 @@ class Diagnosis:
         elif self.outline is not None and self.outline[best] > _SUFFICIENT.silhouette_effect / 2:
             reasons.append(f"outline: normals lean steeply outwards along {self.outline[best]:.0%} of it")
         return reasons
-
-    def _about_values(self) -> list[str]:
-        lines = [f"values: {self.unit_length:.0%} of the normals have unit length" + (", 8 bit" * bool(self.eight_bit))]
-        if self.srgb:
-            lines.append("values: stored through the sRGB curve (gamma); undo it before use")
-        return lines
 
 
 def diagnose(normals: NormalMap | ArrayLike, mask: ArrayLike | None = None, camera: Camera | None = None) -> Diagnosis:
@@ -347,7 +344,3 @@ def _flip(axes: str, axis: str) -> str:
     """Return the convention with one axis reversed."""
     at = axes.index(axis) - 1
     return axes[:at] + ("-" if axes[at] == "+" else "+") + axes[at + 1 :]
-
-
-def _toward(axes: str) -> str:
-    return "towards" if axes.endswith("+z") else "away from"

@@ -224,7 +224,7 @@ class NormalMap:
         NormalMeshError
             The rectangle is not inside the image, or holds no foreground.
         """
-        from normalmesh.normals.cropping import cropped
+        from normalmesh.normals.map_changes import cropped
 
         return cropped(self, rectangle, margin)
 
@@ -242,7 +242,7 @@ class NormalMap:
             Factor on rows and columns, such as 0.5; or the new rows and columns. Behind an orthographic camera, whose
             pixels are square, they must have the proportions of the old ones, up to less than a pixel.
         """
-        from normalmesh.normals.resizing import resized_map
+        from normalmesh.normals.map_changes import resized_map
 
         return resized_map(self, size)
 
@@ -251,7 +251,7 @@ class NormalMap:
 
         The surface of a rotated map is the rotated surface. Negative angles turn clockwise.
         """
-        from normalmesh.normals.rotation import rotated_map
+        from normalmesh.normals.map_changes import rotated_map
 
         return rotated_map(self, degrees)
 

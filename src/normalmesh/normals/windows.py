@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from normalmesh.array_types import Bool
+from normalmesh.array_types import Bool, Int
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 
 #: Rows and columns of a window, with a start and a stop.
@@ -88,3 +88,11 @@ def grid_places(window: Slices, origin: tuple[int, int], step: int) -> tuple[Sli
         inner.append(slice(start, start + count * step, step))
         outer.append(slice(before, before + count))
     return (inner[0], inner[1]), (outer[0], outer[1])
+
+
+def points_inside(window: Slices, rows: Int, columns: Int) -> tuple[Int, tuple[Int, Int]]:
+    """Return which of some pixels (n,), whose rows ascend, lie in a window, and their rows and columns in it."""
+    begin, end = np.searchsorted(rows, (window[0].start, window[0].stop))
+    inside = (columns[begin:end] >= window[1].start) & (columns[begin:end] < window[1].stop)
+    chosen = np.arange(begin, end)[inside]
+    return chosen, (rows[chosen] - window[0].start, columns[chosen] - window[1].start)

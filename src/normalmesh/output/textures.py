@@ -43,8 +43,24 @@ FLAT = (128, 128, 255)
 Frames: TypeAlias = tuple[Float32, Float32, Float32]
 
 
-def colour_image(texture: Texture) -> Image:
-    """Return an RGB or RGBA image from an array or a file, or raise :class:`NormalMeshError`."""
+def colour_image(texture: Texture, shape: tuple[int, int] | None = None) -> Image:
+    """Return an RGB or RGBA image from an array or a file.
+
+    Raise :class:`NormalMeshError` unless it has the aspect ratio of a map of the given shape, up to one pixel.
+    """
+    image = _image(texture)
+    if shape is not None:
+        rows, columns = shape
+        scale = columns / image.width
+        if abs(image.height * scale - rows) > max(scale, 1.0):
+            raise NormalMeshError(
+                f"the texture is {image.width} × {image.height} pixels but the normal map {columns} × {rows}: "
+                "crop or scale it to the same aspect ratio"
+            )
+    return image
+
+
+def _image(texture: Texture) -> Image:
     import PIL.Image
 
     if isinstance(texture, str | PathLike):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_instance
 from normalmesh.errors import NormalMeshError, repr_for_error
-from normalmesh.evaluation.metrics import Evaluation, evaluate
+from normalmesh.evaluation.metrics import evaluate
 from normalmesh.mesh.surface import Surface
 from normalmesh.mesh.walls import with_walls
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
@@ -119,25 +119,21 @@ def plot_error(
         raise NormalMeshError("align is for the error of the depth: give the true depth, too")
     normal_map = as_normal_map(normal_map)
     check_same_shape(surface, normal_map)
-    if depth is not None:
-        return _plot_depth_error(evaluate(surface, normal_map, depth, align=align), surface, ax)
+    if depth is None:
+        samples = Frame.whole(surface.shape).samples(MAX_SAMPLES)
+        errors, unit, least = angular_errors(surface, normal_map, samples, samples.owners(surface)), "degrees", 0.01
+        known = errors[np.isfinite(errors)]
+        mean = f", mean {known.mean(dtype=np.float64):.2f}°" if len(known) else ""
+        title = f"angle between faces and pixel normals{mean}"
+    else:
+        found = evaluate(surface, normal_map, depth, align=align)
+        errors, unit, least = np.abs(found.depth_error), surface.units, 0.0
+        known = errors[np.isfinite(errors)]
+        title = f"error of the depth ({found.align} aligned), RMSE {found.rmse:.3g} {unit}"
     ax = _axes(surface, ax)
-    samples = Frame.whole(surface.shape).samples(MAX_SAMPLES)
-    angles = angular_errors(surface, normal_map, samples, samples.owners(surface))
-    known = angles[np.isfinite(angles)]
     end = float(np.quantile(known, 0.99)) if len(known) else 1.0
-    _show(ax, surface, angles, "degrees", vmin=0, vmax=max(end, 0.01), cmap="magma")
-    mean = f", mean {known.mean(dtype=np.float64):.2f}°" if len(known) else ""
-    ax.set_title(f"angle between faces and pixel normals{mean}")
-    return ax
-
-
-def _plot_depth_error(found: Evaluation, surface: Surface, ax: Axes | None) -> Axes:
-    ax = _axes(surface, ax)
-    errors = np.abs(found.depth_error)
-    end = float(np.nanquantile(errors, 0.99)) if found.depths_compared else 1.0
-    _show(ax, surface, errors, surface.units, vmin=0, vmax=end or 1.0, cmap="magma")
-    ax.set_title(f"error of the depth ({found.align} aligned), RMSE {found.rmse:.3g} {surface.units}")
+    _show(ax, surface, errors, unit, vmin=0, vmax=max(end, least) or 1.0, cmap="magma")
+    ax.set_title(title)
     return ax
 
 
@@ -152,22 +148,9 @@ def plot_surface(surface: Surface) -> tuple[Axes, Axes]:
 
 
 def pyvista_view(surface: Surface, **options: Any) -> Plotter:
-    """Return a PyVista plotter with the surface, from the camera's point of view.
+    """Return a PyVista plotter with the surface, from the camera's point of view; ``show()`` opens its window.
 
-    Parameters
-    ----------
-    options
-        Options of :class:`pyvista.Plotter`, such as ``off_screen=True``.
-
-    Returns
-    -------
-    pyvista.Plotter
-        ``show()`` opens the window. The mesh is ``plotter.mesh``, with ``Normals`` at the vertices.
-
-    Raises
-    ------
-    NormalMeshError
-        If PyVista is not installed: ``pip install normalmesh[view3d]``.
+    The options are those of :class:`pyvista.Plotter`, such as ``off_screen=True``.
     """
     mesh = pyvista_of(with_walls(surface))
     import pyvista

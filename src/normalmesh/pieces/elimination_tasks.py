@@ -14,7 +14,7 @@ from scipy.sparse import coo_matrix, csr_matrix
 from normalmesh.array_types import Float, Integer
 from normalmesh.engine.array_file import Arrays
 from normalmesh.pieces.tile_elements import TileSystem
-from normalmesh.solvers.border_elimination import BorderElimination
+from normalmesh.solvers.cholesky import Cholesky
 from normalmesh.solvers.dense_elimination import backward, eliminated, forward
 from normalmesh.solvers.gauge import Gauge
 
@@ -119,7 +119,7 @@ def _gauge(system: TileSystem) -> Gauge:
     return Gauge(component.astype(np.int32), labels >= 0)
 
 
-def _eliminated(system: TileSystem) -> BorderElimination:
+def _eliminated(system: TileSystem) -> Cholesky:
     """Eliminate the interior of a tile."""
     (a, b), w, nothing = system.pairs.T, system.weights, np.zeros(system.size)
     every = np.arange(system.size, dtype=np.int32)
@@ -129,4 +129,6 @@ def _eliminated(system: TileSystem) -> BorderElimination:
     if len(system.row_weights):
         matrix = csr_matrix(matrix + rows.T @ rows.multiply(system.row_weights[:, None]))
     matrix.sort_indices()
-    return BorderElimination(matrix, every[system.inside :], system.coordinates, _gauge(system))
+    elimination = Cholesky(matrix, system.coordinates, border=every[system.inside :])
+    elimination.factorise(matrix, _gauge(system).pins(matrix.diagonal(), elimination.last))
+    return elimination

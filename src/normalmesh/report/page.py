@@ -27,7 +27,6 @@ from normalmesh.mesh.surface import Surface
 from normalmesh.mesh.walls import parted
 from normalmesh.normals.diagnosis import diagnose
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.output.mesh_writing import check_same_image
 from normalmesh.output.textures import colour_image
 from normalmesh.pictures.panels import normal_colours
 from normalmesh.report.figures import ExplainedRows, Figures, Rows, count, versions
@@ -229,9 +228,7 @@ def normals_address(normal_map: NormalMap, side: int = MAX_SIDE) -> str:
 
 def photo_address(texture: Texture, shape: tuple[int, int]) -> str:
     """Return the URL of a photo with the same view as a normal map of the given shape."""
-    image = colour_image(texture)
-    check_same_image(image, shape)
-    return _address(image.convert("RGB"))
+    return _address(colour_image(texture, shape).convert("RGB"))
 
 
 def _address(image: Image, side: int = MAX_SIDE) -> str:

@@ -164,9 +164,9 @@ class PreparedSystem:
         return Solution(self._gauge.centred(x), self.method, steps, residual, error, free)
 
     def _improve(self, x: Float, b: Float) -> tuple[int, float, bool]:
-        """Improve x in place; return steps, residual, and whether it is within the tolerance or as low as rounding is.
+        """Improve x in place; return steps, residual relative to ‖b‖, and whether x is as exact as it has to be.
 
-        The residual is computed from x, relative to ‖b‖.
+        The residual is computed from x: within the tolerance, or as low as rounding allows.
         """
         size = norm(b)
         if size == 0:

@@ -36,10 +36,6 @@ class Dataset:
         """Load one case of a folder; see :meth:`OpenDataset.load`."""
         return OpenDataset(self, Path(folder)).load(name, camera)
 
-    def recognises(self, folder: str | PathLike[str]) -> bool:
-        """Return whether a folder has the layout of this data set."""
-        return bool(OpenDataset(self, Path(folder)).places())
-
     def description(self) -> str:
         """Return title, address and layout as text."""
         return f"{self.title}, {self.address}\n{indent(dedent(self.layout).strip(), '    ')}"
@@ -229,9 +225,9 @@ def open_dataset(folder: str | PathLike[str]) -> OpenDataset:
         If the folder does not exist or contains no known data set; the message has the address and layout of each.
     """
     path = Path(folder)
-    for dataset in DATASETS:
-        if dataset.recognises(path):
-            return OpenDataset(dataset, path)
+    for opened in (OpenDataset(dataset, path) for dataset in DATASETS):
+        if opened.places():
+            return opened
     found = "contains no known data set" if path.is_dir() else "there is no such folder"
     known = "\n\n".join(dataset.description() for dataset in DATASETS)
     raise NormalMeshError(f"{path_text(path)}: {found}. Point --data to the folder of one of these:\n\n{known}")
