@@ -10,12 +10,11 @@ from normalmesh.array_types import Float, Int32, UInt8
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Bits of a vertex's flags. Vertices of lines are locked, too, but may be moved and collapsed along their line, except
-#: that needed ones are not collapsed. Those of finished components are locked for a while.
+#: Bits of a vertex's flags. Vertices of lines are locked, too, except while they are collapsed along their line. Those
+#: of finished components are locked for a while.
 BOUNDARY = 1
 LOCKED = 2
 LINE = 4
-NEEDED = 8
 FINISHED = 16
 
 
@@ -33,7 +32,7 @@ class MeshArrays(NamedTuple):
     corner_of : (N + 1,) int32
         One corner of each vertex, −1 for collapsed vertices.
     flags : (N,) uint8
-        ``BOUNDARY``, ``LOCKED``, ``LINE`` and ``NEEDED``.
+        ``BOUNDARY``, ``LOCKED`` and ``LINE``.
     ghost : int
         Index of the ghost vertex, N.
     real_faces : int

@@ -134,7 +134,7 @@ def begin_tile(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: D
     mask = _inside(decimator.pixels.normal_map.mask, inside)
     counts = np.zeros(len(rungs), np.int64)
     if mask.any():
-        count = counting_collapser(decimator.mesh, decimator.pixels, decimator.records, plan.options.in_plane)
+        count = counting_collapser(decimator.mesh, decimator.pixels, decimator.records, plan.options.in_plane, decimator.segments)
         counts[:] = [count(rung, inside) for rung in rungs]
     places = None if decimator.segments is None else decimator.segments.places
     state = packed((decimator.mesh, places))
@@ -149,9 +149,8 @@ def finish_tile(
         return _no_mesh()
     tile = grid.tile(key)
     mesh, places = unpacked(state)
-    segments = None if places is None else Segments(places, np.ones(len(places)))
+    segments = None if places is None else Segments.fixed(places)
     decimator = Decimator(mesh, Pixels(filled_window(clean, tile), plan.regularisation), plan.options, segments)
-    decimator.is_smooth = True
     decimator.renew_records()
     done = _run(decimator, plan, [Goal(max_cost=plan.limits[-1])], last=True)
     result = _result(decimator, tile, clean.shape[1], clean.mask_window(tile.rows, tile.columns))
@@ -179,7 +178,7 @@ def decimate_piece(clean: WindowedMap, piece: Piece, plan: DecimationPlan, flipp
     on_line = np.zeros(len(piece.free), np.bool_)
     on_line[piece.seams] = True
     closed.flags[on_line & piece.free] |= LOCKED | LINE
-    segments = Segments(closed.vertices[piece.seams], np.ones(len(piece.seams))) if len(piece.seams) else None
+    segments = Segments.fixed(closed.vertices[piece.seams]) if len(piece.seams) else None
     decimator = Decimator(closed, Pixels(normal_map, plan.regularisation), plan.options, segments)
     # As in memory: only the order of costs matters for a target, but a threshold is for costs from the pixel grid on.
     if not plan.even:
@@ -251,13 +250,10 @@ def interpolated_limit(limits: Floating, counts: NDArray[np.number], wanted: flo
 
 def _run(decimator: Decimator, plan: DecimationPlan, goals: list[Goal], last: bool) -> Float:
     """Run rounds up to these goals; return what was ``done``, see :func:`added_up`."""
-    expected = max(round(plan.density * np.count_nonzero(decimator.mesh.covered)), 3)
-    if decimator.segments is not None and goals and not decimator.is_smooth:
+    if goals:
         decimator.make_room_for_lines(goals[0])
     rounds = []
     for number, goal in enumerate(goals):
-        if decimator.segments is not None:
-            decimator.straighten_lines(expected, may_drop=False)
         done = decimator.round(goal, last=last and number == len(goals) - 1)
         rounds.append(np.array([done.collapses, done.flips, done.moves, done.largest_cost]))
     return added_up(rounds)
@@ -308,7 +304,7 @@ def _tile_decimator(
     collar = grid.in_collar(mesh.vertices + tile.corner) & waits
     closed.flags[collar] = closed.flags[collar] & ~np.uint8(LINE) | LOCKED
     lines = plan.lines_in(tile)
-    segments = Segments.of(lines) if lines else None
+    segments = Segments.fixed(Segments.of(lines).places, is_smooth=False) if lines else None
     decimator = Decimator(closed, Pixels(normal_map, plan.regularisation), plan.options, segments)
     if not plan.even and mesh.faces.shape[0] < 2 * normal_map.foreground:
         decimator.renew_records()

@@ -16,7 +16,7 @@ import numpy as np
 from normalmesh.array_types import Bool, Floating, Int, Int32
 from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.hierarchy import PERIOD, bin_of, level_of
-from normalmesh.decimation.polylines import affordable_lines
+from normalmesh.decimation.polylines import bridging_cost
 from normalmesh.decimation.rounds import FIRST_TARGET, RESERVE
 from normalmesh.decimation.side_matching import matched_sides, room_for_matching
 from normalmesh.decimation.start_mesh import FEATURES, FULL, LEVEL_SHARE, OVERSAMPLING
@@ -76,13 +76,15 @@ def decimate_in_pieces(
     plan = _started(plan, histogram, rule, foreground)
     wanted = rule.expected_vertices(foreground)
     wanted -= 0 if repeats is None else room_for_matching(wanted)
-    plan, target = _with_lines(plan, wanted)
+    target = max(wanted - (math.ceil(RESERVE * wanted) if lines else 0), 3)
     if target_given:
         plan = _piloted(plan, clean, grid, areas, target, run)
         rungs = plan.limits[-1] * RUNGS
     else:
         plan = replace(plan, limits=(rule.max_cost,) * options.rounds)
         rungs = np.empty(0)
+    # Lines are dropped whole, if they are not worth one vertex.
+    plan = replace(plan, lines=tuple(line for line in lines if bridging_cost((line,)) >= plan.limits[-1]))
     filled = [key for key in keys if areas[key]]
     begun = run("begin", begin_tile, {key: (clean, grid, key, plan, rungs) for key in filled}, work=0.25)
     if target_given:
@@ -146,13 +148,6 @@ def _started(plan: DecimationPlan, histogram: Int, rule: StoppingRule, foregroun
     wanted = OVERSAMPLING * target + round(FEATURES * math.sqrt(foreground))
     level = level_of(histogram, wanted) if wanted < FULL * foreground else -1.0
     return replace(plan, density=density, level=level)
-
-
-def _with_lines(plan: DecimationPlan, expected: int) -> tuple[DecimationPlan, int]:
-    """Return the plan with the lines that it can afford, and the vertices that it should have before it is cut."""
-    lines, copies = affordable_lines(plan.lines, expected, plan.density)
-    reserve = math.ceil(RESERVE * expected) if lines else 0
-    return replace(plan, lines=lines), max(expected - copies - reserve, 3)
 
 
 def _piloted(
