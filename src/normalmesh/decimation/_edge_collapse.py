@@ -258,7 +258,7 @@ def collapse_to(corner, u, v, mesh, outline, costs):
     elif flags[other] & BOUNDARY:
         point_of[vertex] = point_of[other]
     saved = 2 if flags[vertex] & flags[other] & LINE else 1
-    if flags[other] & LINE and costs.beside.shape[0] > 0:
+    if costs.beside.shape[0] > 0:
         join_lines(vertex, other, costs.beside)
     merge_quadrics(vertex, other, u, v, mesh.vertices, costs.quadrics)
     collapse_edge(previous_corner(corner), mesh)

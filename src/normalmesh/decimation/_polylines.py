@@ -34,12 +34,15 @@ def move_to_line(chosen, goal, mesh):
 
 
 @kernel
-def add_line_quadrics(pairs, vertices, weight, quadrics):
-    """Add weight · length · (squared distance to segments (S, 2)) to the quadrics (N, QUADRIC) of their two vertices."""
+def add_line_quadrics(pairs, goal, vertices, weight, quadrics):
+    """Add weight · length · (squared distance to segments (S, 2, 2)) to the quadrics (N, QUADRIC) of their two vertices.
+
+    ``pairs`` (S, 2) are these.
+    """
     for k in range(len(pairs)):
-        a, b = vertices[pairs[k, 0]], vertices[pairs[k, 1]]
-        add_line(a, b, a, weight, quadrics[pairs[k, 0]])
-        add_line(a, b, b, weight, quadrics[pairs[k, 1]])
+        for end in range(2):
+            vertex = pairs[k, end]
+            add_line(goal[k, 0], goal[k, 1], vertices[vertex], weight, quadrics[vertex])
 
 
 @inner

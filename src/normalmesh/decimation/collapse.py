@@ -36,6 +36,7 @@ MIN_PROGRESS = 0.02
 MARGIN = 1.05
 #: Ratio of the levels of cost up to which edges collapse before lines of jumps are dropped, to the least cost of a line.
 LINE_STEP = 1.5
+#: Weight of lines of jumps, as :data:`OUTLINE_WEIGHT`: pixels on the wrong side of them are off by the height of the jump.
 LINE_WEIGHT = 8.0
 #: Multiple of the target that is close enough if the target need not be met exactly.
 CLOSE = 1.1
@@ -257,8 +258,9 @@ class Collapser:
 
     def collapse_in_order(self, target: int, limit: float) -> None:
         """Collapse in the order of cost over the whole mesh, and drop lines that cost less to bridge, in that order."""
+        level = 0.0
         while True:
-            level = min(LINE_STEP * self.lines.least_cost(self.mesh), limit)
+            level = min(LINE_STEP * self.lines.next_cost(self.mesh, level), limit)
             before = self.alive + 1
             # Collapses may have made edges possible that were refused before: try all of them again.
             while target < self.alive < before:

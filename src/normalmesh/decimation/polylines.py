@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.decimation import _polylines
@@ -26,9 +27,11 @@ from normalmesh.normals.normal_map import NormalMap
 #: Passes of smoothing with (1, 2, 1)/4 that remove the staircase of the pixels, and how far they move a point (px).
 SMOOTHING_PASSES, MAX_SHIFT = 20, 1.0
 
-#: What it costs to bridge a jump of height h and length L, in h² L² (px⁴): the squared error of the surface, summed over
-#: the area on which it is off by about h.
-BRIDGED = 1.0
+#: What it costs to bridge a jump of height h and length L, in h² L² (px⁴), as the squared error of the surface, summed
+#: over its area: it is off by about h up to the distance L, on (2 L)².
+BRIDGED = 4.0
+#: Height (px) of a line up to which the normals do not show it. Lines that are found are higher, others are given.
+UNSEEN = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +46,9 @@ class Segments:
         The line that each belongs to.
     lines : tuple
         What each line stands for.
+    goal : (S, 2, 2) or None
+        Where the ends should be, without the staircase of the pixels, if segments are sides of pixels; see
+        :meth:`pieces`.
     is_smooth
         Whether segments are no longer sides of pixels.
     """
@@ -50,6 +56,7 @@ class Segments:
     places: Float
     line: Int
     lines: tuple[tuple[JumpLine, ...], ...]
+    goal: Float | None = None
     is_smooth: bool = False
 
     @classmethod
@@ -65,18 +72,20 @@ class Segments:
     @classmethod
     def fixed(cls, places: Float, is_smooth: bool = True) -> Segments:
         """Return the segments of one line that keeps its ends, and is never dropped."""
-        return cls(places, np.zeros(len(places), np.int64), ((),), is_smooth)
+        return cls(places, np.zeros(len(places), np.int64), ((),), is_smooth=is_smooth)
 
     def pieces(self, mesh: ClosedMesh) -> Segments:
-        """Divide the lines, as long as they run along pixel sides, where they meet or reach the boundary of a mesh."""
-        _, chains = self._chains(mesh)
+        """Divide lines along pixel sides where they meet or reach the boundary of a mesh, and find their goals."""
+        pairs, chains = self._chains(mesh)
         line = np.empty(len(chains), np.int64)
         line[chains.chain_of_edge] = self.line
         pieces = []
         for chain, number in enumerate(line):
             path = mesh.vertices[chains[chain]].astype(np.int64)
             pieces.append(tuple(replace(whole, path=path) for whole in self.lines[number]))
-        return replace(self, line=chains.chain_of_edge, lines=tuple(pieces))
+        smooth = mesh.vertices.copy()
+        smooth[chains.vertices] = _smoothed(mesh.vertices[chains.vertices], chains)
+        return replace(self, line=chains.chain_of_edge, lines=tuple(pieces), goal=smooth[pairs])
 
     def joined(self, mesh: ClosedMesh) -> tuple[Segments, Int, Chains]:
         """Join lines that meet no others any more; return the vertices (S, 2) of segments, and chains of them, too."""
@@ -87,12 +96,16 @@ class Segments:
         lines = tuple(tuple(piece for part in joined for piece in self.lines[part]) for joined in parts)
         return replace(self, line=of_edge, lines=lines), pairs, chains
 
-    def smooth(self, mesh: ClosedMesh) -> Segments:
-        """Move vertices of pixel sides, as far as possible, to where there is no staircase."""
-        pairs, chains = self._chains(mesh)
-        goal = _smoothed(mesh.vertices[chains.vertices], chains)
-        _polylines.move_to_line(chains.vertices, goal, mesh.arrays)
-        return replace(self, places=mesh.vertices[pairs], is_smooth=True)
+    def without_staircase(self, mesh: ClosedMesh, before: Segments) -> Segments:
+        """Move vertices that have not moved since segments were sides of pixels, as far as possible, to their goals."""
+        assert before.goal is not None
+        pairs, _ = self._chains(mesh)
+        vertices = np.unique(pairs)
+        vertices = vertices[~_ends(mesh)[vertices]]
+        distance, place = cKDTree(before.places.reshape(-1, 2)).query(mesh.vertices[vertices])
+        still = distance == 0
+        _polylines.move_to_line(vertices[still], before.goal.reshape(-1, 2)[place[still]], mesh.arrays)
+        return replace(self, places=mesh.vertices[pairs])
 
     def _chains(self, mesh: ClosedMesh) -> tuple[Int, Chains]:
         """Return the vertices (S, 2) of the segments, and chains of them between ends of lines."""
@@ -107,8 +120,9 @@ def _ends(mesh: ClosedMesh) -> Bool:
 
 
 def bridging_cost(line: tuple[JumpLine, ...]) -> float:
-    """Return what it costs to bridge a line, infinite if nothing is known of it (px⁴)."""
-    return BRIDGED * (_height(line) * sum(piece.length for piece in line)) ** 2 if line else math.inf
+    """Return what it costs to bridge a line (px⁴); infinite if the normals do not tell its height."""
+    known = _height(line) > UNSEEN
+    return BRIDGED * (_height(line) * sum(piece.length for piece in line)) ** 2 if known else math.inf
 
 
 def _height(line: tuple[JumpLine, ...]) -> float:
@@ -125,7 +139,9 @@ class FreeLines:
     beside : (N, MOST_BESIDE, 2) int32
         See :class:`.CostArrays`.
     pairs : (S, 2)
-        The vertices of the segments at first.
+        The vertices of the segments at first,
+    goal : (S, 2, 2)
+        and where they should be.
     lines : tuple
         Those of :class:`Segments`.
     worth : (L,)
@@ -134,6 +150,7 @@ class FreeLines:
 
     beside: Int32
     pairs: Int
+    goal: Float
     lines: tuple[tuple[JumpLine, ...], ...] = ()
     worth: Float = field(default_factory=lambda: np.empty(0))
 
@@ -141,7 +158,7 @@ class FreeLines:
     def of(cls, mesh: ClosedMesh, segments: Segments | None) -> FreeLines:
         """Let vertices of lines collapse, but for those on the boundary and those that are locked for other reasons."""
         if segments is None:
-            return cls(np.empty((0, MOST_BESIDE, 2), np.int32), np.empty((0, 2), np.int64))
+            return cls(np.empty((0, MOST_BESIDE, 2), np.int32), np.empty((0, 2), np.int64), np.empty((0, 2, 2)))
         segments, pairs, _ = segments.joined(mesh)
         mesh.flags[pairs[~_ends(mesh)[pairs]]] = LINE
         ends, line = np.concatenate([pairs, pairs[:, ::-1]]), np.tile(segments.line, 2)
@@ -149,7 +166,8 @@ class FreeLines:
         slot = np.arange(len(ends)) - np.searchsorted(ends[:, 0], ends[:, 0])
         beside = np.full((len(mesh.vertices), MOST_BESIDE, 2), -1, np.int32)
         beside[ends[:, 0], slot, 0], beside[ends[:, 0], slot, 1] = ends[:, 1], line
-        lines = cls(beside, pairs, segments.lines, np.array([bridging_cost(line) for line in segments.lines]))
+        goal = segments.places if segments.goal is None else segments.goal
+        lines = cls(beside, pairs, goal, segments.lines, np.array([bridging_cost(line) for line in segments.lines]))
         tips, line = lines._tips(mesh)
         mesh.flags[tips[np.isinf(lines.worth[line])]] |= LOCKED
         return lines
@@ -161,7 +179,7 @@ class FreeLines:
         """
         if not self.lines:
             return
-        _polylines.add_line_quadrics(self.pairs, mesh.vertices, weight, quadrics)
+        _polylines.add_line_quadrics(self.pairs, self.goal, mesh.vertices, weight, quadrics)
         tips, line = self._tips(mesh)
         quadrics[tips[:, None], [UU, VV]] += BRIDGED * np.array([_height(line) for line in self.lines])[line, None] ** 2
 
@@ -188,9 +206,12 @@ class FreeLines:
         costs = np.where(saved > 0, self.worth / np.maximum(saved, 1), 0.0)
         return np.where(edges > 0, costs, np.inf), saved
 
-    def least_cost(self, mesh: ClosedMesh) -> float:
-        """Return the least cost of bridging a line for each vertex that this saves (px⁴); infinite without lines."""
-        return float(self.bridging_costs(mesh)[0].min(initial=np.inf)) if self.lines else math.inf
+    def next_cost(self, mesh: ClosedMesh, above: float) -> float:
+        """Return the next cost above another at which a line would be dropped (px⁴); infinite if there is none."""
+        if not self.lines:
+            return math.inf
+        costs, _ = self.bridging_costs(mesh)
+        return float(costs[costs > above].min(initial=np.inf))
 
     def drop(self, mesh: ClosedMesh, cost: float, most: int) -> bool:
         """Drop lines that cost less (px⁴) to bridge for each vertex that this saves, up to a number of these.
@@ -201,7 +222,7 @@ class FreeLines:
             return False
         costs, saved = self.bridging_costs(mesh)
         order = np.argsort(costs, kind="stable")
-        order = order[(costs[order] <= cost) & (np.cumsum(saved[order]) <= most)]
+        order = order[(costs[order] <= cost) & np.isfinite(costs[order]) & (np.cumsum(saved[order]) <= most)]
         self.beside[np.isin(self.beside[:, :, 1], order)] = -1
         bare = (mesh.flags & LINE > 0) & (self.beside[:, :, 0] < 0).all(axis=1)
         mesh.flags[bare] &= BOUNDARY
@@ -228,7 +249,7 @@ class FreeLines:
             return None
         mesh.flags[mesh.flags & LINE > 0] |= LOCKED
         other, line = self.beside[vertex, slot].T.astype(np.int64)
-        return Segments(mesh.vertices[np.stack([vertex, other], axis=1)], line, self.lines, True)
+        return Segments(mesh.vertices[np.stack([vertex, other], axis=1)], line, self.lines, is_smooth=True)
 
 
 def _between_ends(chains: Chains) -> Bool:

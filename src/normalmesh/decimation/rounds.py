@@ -43,8 +43,6 @@ from normalmesh.runtime.threads import limited_threads
 
 #: Vertices after the first round as a multiple of the result, by the start mesh.
 FIRST_TARGET = {"adaptive": 4, "pixels": 10}
-#: Vertices, for each px of line, that a mesh keeps before lines become polylines.
-ROOM_FOR_LINES = 3
 #: Share of the vertices that is left for further cuts, if there are lines. Integration makes up for what is not used.
 RESERVE = 0.005
 
@@ -292,9 +290,6 @@ class Decimator:
         asked = rule.target(self.foreground)
         target = self._target(asked)
         goals = self._goals(target, rule.max_cost)
-        if self.segments is not None:
-            room = ROOM_FOR_LINES * len(self.segments.places)
-            self.make_room_for_lines(Goal(max(goals[0].target, room)) if target else goals[0])
         rounds: list[Round] = []
         is_aligned = asked is None and self.segments is None and self.options.align == "each"
         finished = FinishedComponents(self.mesh) if is_aligned else None
@@ -349,19 +344,6 @@ class Decimator:
             return [Goal(max_cost=max_cost)] * self.options.rounds
         return falling_targets(target, self.foreground, self.options.rounds, FIRST_TARGET[self.options.start])
 
-    def make_room_for_lines(self, goal: Goal) -> None:
-        """Collapse what is not on a line, and move the lines to where the pixels leave no staircase, once."""
-        if self.segments is None or self.segments.is_smooth:
-            return
-        with self.monitor.timed("lines"):
-            self.segments = self.segments.pieces(self.mesh)
-            self.pieces = len(self.segments.lines)
-        if len(self.mesh.vertices) > goal.target:
-            self._collapse(goal, exact=False, segments=None)
-        with self.monitor.timed("lines"):
-            self.segments = self.segments.smooth(self.mesh)
-        self.renew_records()
-
     def _lines(self) -> tuple[JumpLine, ...]:
         """Return the pieces of lines that polylines follow."""
         if self.segments is None:
@@ -388,8 +370,7 @@ class Decimator:
 
     def round(self, goal: Goal, last: bool) -> Round:
         """Run one round of the paper: collapse edges, then flip edges and move vertices in passes."""
-        collapsed = self._collapse(goal, last or self.options.align == "each", self.segments)
-        self.segments = collapsed.segments
+        collapsed = self._collapse(goal, exact=last or self.options.align == "each")
         # A round without a target that collapses nothing is the last one, too.
         passes = self.options.passes_after(last or (goal.target == 0 and collapsed.collapses == 0))
         self.records = records = self._new_records()
@@ -405,20 +386,28 @@ class Decimator:
             flips += self._flip(records)
         return Round(len(self.mesh.vertices), collapsed.collapses, flips, moves, collapsed.largest_cost)
 
-    def _collapse(self, goal: Goal, exact: bool, segments: Segments | None) -> Collapsed:
+    def _collapse(self, goal: Goal, exact: bool) -> Collapsed:
         """Collapse edges. Without ``exact``, 10 % more vertices than the target may be left."""
+        before = self.segments
+        if before is not None and not before.is_smooth:
+            before = before.pieces(self.mesh)
+            self.pieces = len(before.lines)
         with self.monitor.stage("collapse", _COLLAPSE):
-            return collapse(
+            collapsed = collapse(
                 self.mesh,
                 self.pixels,
                 self.records,
-                segments=segments,
+                segments=before,
                 target=goal.target,
                 limit=goal.max_cost,
                 exact=exact,
                 in_plane=self.options.in_plane,
                 progress=lambda vertices: self.monitor.advance(0.0, vertices),
             )
+        self.segments = collapsed.segments
+        if self.segments is not None and before is not None and before.goal is not None:
+            self.segments = self.segments.without_staircase(self.mesh, before)
+        return collapsed
 
     def _evaluate(self, records: FaceRecords) -> None:
         """Evaluate the quadrics of faces that changed from their pixels."""
@@ -439,8 +428,7 @@ class Decimator:
 
     def _collapse_rest(self, goal: Goal) -> Iterator[Round]:
         """Collapse edges that alignment has made cheaper than the maximal cost, until there are none."""
-        while (collapsed := self._collapse(goal, True, self.segments)).collapses:
-            self.segments = collapsed.segments
+        while (collapsed := self._collapse(goal, exact=True)).collapses:
             self.records = self._new_records()
             self._evaluate(self.records)
             yield Round(len(self.mesh.vertices), collapsed.collapses, 0, 0, collapsed.largest_cost)

@@ -66,8 +66,6 @@ class DecimationPlan:
         Error (px⁴) of the hierarchy up to which pixel corners are left out of the start mesh.
     limits
         Costs (px⁴) up to which the edges collapse in each round.
-    density
-        Vertices of the result for each foreground pixel.
     lines
         Lines along which depth jumps.
     ends : (K, 2) int or None
@@ -79,7 +77,6 @@ class DecimationPlan:
     even: float
     level: float
     limits: tuple[float, ...]
-    density: float
     lines: tuple[JumpLine, ...] = ()
     ends: Int | None = None
 
@@ -183,9 +180,8 @@ def decimate_piece(clean: WindowedMap, piece: Piece, plan: DecimationPlan, flipp
     # As in memory: only the order of costs matters for a target, but a threshold is for costs from the pixel grid on.
     if not plan.even:
         decimator.renew_records()
-    goals = (
-        [Goal(target=max(len(closed.vertices) - removed, 1))] if removed else [Goal(max_cost=c) for c in plan.limits]
-    )
+    left = len(closed.vertices) + decimator.copies - removed
+    goals = [Goal(target=max(left, 1))] if removed else [Goal(max_cost=c) for c in plan.limits]
     done = _run(decimator, plan, goals, last=True)
     result = _result(decimator, area, clean.shape[1], covered)
     return result | {"origin": _origin(decimator.mesh, mesh, ~piece.free), "done": done}
@@ -250,8 +246,6 @@ def interpolated_limit(limits: Floating, counts: NDArray[np.number], wanted: flo
 
 def _run(decimator: Decimator, plan: DecimationPlan, goals: list[Goal], last: bool) -> Float:
     """Run rounds up to these goals; return what was ``done``, see :func:`added_up`."""
-    if goals:
-        decimator.make_room_for_lines(goals[0])
     rounds = []
     for number, goal in enumerate(goals):
         done = decimator.round(goal, last=last and number == len(goals) - 1)

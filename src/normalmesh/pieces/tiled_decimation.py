@@ -67,7 +67,7 @@ def decimate_in_pieces(
     even = 0.0 if target_given else regularisation
     repeats = Repeats.of(options.tileable, clean.shape)
     ends = None if repeats is None else repeats.side_ends(clean.mask_window)
-    plan = DecimationPlan(options, regularisation, even, -1.0, (), 0.0, lines, ends)
+    plan = DecimationPlan(options, regularisation, even, -1.0, (), lines, ends)
     keys = list(grid.tile_keys())
     found = run("histogram", tile_histogram, {key: (clean, grid, key, plan) for key in keys}, work=0.03)
     areas = {key: int(result["foreground"]) for key, result in found.items()}
@@ -138,16 +138,15 @@ def _side_pixels(mesh: ScreenMesh, repeats: Repeats) -> Int:
 def _started(plan: DecimationPlan, histogram: Int, rule: StoppingRule, foreground: int) -> DecimationPlan:
     """Return the plan with the level of the start mesh: −1 for all pixel corners, if fewer would save nothing."""
     target = rule.target(foreground)
-    density = rule.expected_vertices(foreground) / foreground
     if plan.options.start == "pixels":
-        return replace(plan, density=density)
+        return plan
     if target is None:
         level = LEVEL_SHARE * rule.max_cost
         above = histogram[bin_of(level) :].sum()
-        return replace(plan, density=density, level=level if above < FULL * foreground else -1.0)
+        return replace(plan, level=level if above < FULL * foreground else -1.0)
     wanted = OVERSAMPLING * target + round(FEATURES * math.sqrt(foreground))
     level = level_of(histogram, wanted) if wanted < FULL * foreground else -1.0
-    return replace(plan, density=density, level=level)
+    return replace(plan, level=level)
 
 
 def _piloted(
@@ -232,7 +231,7 @@ def _decimate_zones(
     flipped = mesh.flipped
     found = run(stage, decimate_piece, {name: (clean, piece, plan, flipped) for name, piece in pieces.items()})
     removed = sum(len(piece.vertices) - len(found[name]["vertices"]) for name, piece in pieces.items())
-    spare = max(len(mesh.vertices) - least, 0)
+    spare = max(len(mesh.cut().vertices) - least, 0)
     if removed > spare:
         few = {
             name: (clean, pieces[name], plan, flipped, count) for name, count in shares(pieces, spare).items() if count
