@@ -18,6 +18,7 @@ from normalmesh.decimation.quadrics import Pixels
 from normalmesh.decimation.rounds import RESERVE, decimate_levels
 from normalmesh.decimation.start_mesh import KeptCorners
 from normalmesh.decimation.stopping import StoppingRule
+from normalmesh.evaluation.metrics import mean_angle
 from normalmesh.jumps.finding import find_jumps
 from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED
 from normalmesh.mesh.closed_mesh import ClosedMesh
@@ -125,7 +126,9 @@ def test_polylines_stay_near_their_lines(seed):
     rng = np.random.default_rng(seed)
     normal_map = bumpy_map((60, 60), mask=disc(60, 29.0))
     corners = 12 + rng.integers(0, 36, (4, 2))
-    lines = tuple(line(a, b) for a, b in ((corners[0], corners[1]), (corners[2], corners[3])) if np.abs(a - b).max() > 3)
+    lines = tuple(
+        line(a, b) for a, b in ((corners[0], corners[1]), (corners[2], corners[3])) if np.abs(a - b).max() > 3
+    )
     if not lines:
         return
     mesh, found = collapsed(normal_map, lines, vertices=300)
@@ -148,7 +151,7 @@ def test_lines_that_cost_least_to_bridge_are_dropped_first():
         assert sorted({found.lines[each][0].height for each in found.line}) == sorted(zigzags[k].height for k in left)
         assert cut_vertices(mesh, found) in (vertices - 1, vertices)
         for k, each in enumerate(zigzags):
-            assert (distances(each.path, found.places).max() < 5) == (k in left)
+            assert (np.median(distances(each.path, found.places)) < 3) == (k in left)
         # What is dropped is free again.
         locked = mesh.vertices[mesh.flags & LOCKED > 0]
         assert distances(locked, found.places).max() < 1e-9
@@ -285,13 +288,31 @@ def test_coarser_levels_keep_the_lines():
         assert np.linalg.norm(places[:, 0] - places[:, 1], axis=1).sum() > 0.5 * jumps.length
 
 
-def test_a_threshold_goes_with_lines():
+def test_a_threshold_counts_the_vertices_of_cuts():
     _, normal_map = flap()
     jumps = find_jumps(normal_map)
-    mesh = decimate(normal_map, threshold=2.0, jumps=jumps)
+    mesh, closed = (decimate(normal_map, threshold=2.0, jumps=each) for each in (jumps, None))
     assert_valid(mesh, normal_map)
     assert len(mesh.seams) > 0
     assert mesh.report.target is None
+    assert len(CutMesh.along(mesh, mesh.seams).origin) < 1.25 * len(closed.vertices)
+
+
+def test_lines_that_are_dropped_are_closed_and_not_reported():
+    normal_map = scene("flaps").normal_map(Orthographic())
+    jumps = find_jumps(normal_map)
+    low = tuple(JumpLine(each.path, 0.11, each.certainty) for each in jumps.lines)
+    with pytest.warns(NormalMeshWarning, match="bridged"):
+        surface = reconstruct(normal_map, vertices=20, jumps=Jumps(low, jumps.placement))
+    assert surface.discontinuities.lines == ()
+    assert surface.discontinuities.length == 0
+
+
+@pytest.mark.parametrize("vertices", [30, 60, 120])
+def test_few_vertices_fit_no_worse_with_lines_than_without(vertices):
+    normal_map = scene("flaps").normal_map(Orthographic())
+    torn, closed = (reconstruct(normal_map, vertices=vertices, discontinuities=each) for each in ("auto", False))
+    assert mean_angle(torn, normal_map) < 1.05 * mean_angle(closed, normal_map)
 
 
 def test_the_same_on_any_number_of_threads():
@@ -320,8 +341,8 @@ def test_coarser_levels_drop_lines():
     _, normal_map = flap()
     levels = decimate_levels(
         normal_map,
-        [StoppingRule(vertices=each) for each in (300, 6, 3)],
+        [StoppingRule(vertices=each) for each in (300, 3)],
         DecimationOptions(),
         lines=find_jumps(normal_map).lines,
     )
-    assert [len(mesh.seams) > 0 for mesh in levels] == [True, False, False]
+    assert [len(mesh.seams) > 0 for mesh in levels] == [True, False]

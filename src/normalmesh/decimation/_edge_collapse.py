@@ -16,7 +16,6 @@ from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.mesh._validity import keeps_faces_upright, link_is_simple
 from normalmesh.runtime.kernels import inner
 
-
 #: Lines of pixel sides that meet at a vertex, at most.
 MOST_BESIDE = 4
 

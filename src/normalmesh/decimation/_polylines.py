@@ -35,9 +35,9 @@ def move_to_line(chosen, goal, mesh):
 
 @kernel
 def add_line_quadrics(pairs, goal, vertices, weight, quadrics):
-    """Add weight · length · (squared distance to segments (S, 2, 2)) to the quadrics (N, QUADRIC) of their two vertices.
+    """Add weight · length · (squared distance) to segments, the ``goal`` (S, 2, 2), to quadrics (N, QUADRIC).
 
-    ``pairs`` (S, 2) are these.
+    ``pairs`` (S, 2) are the vertices at the ends of each segment.
     """
     for k in range(len(pairs)):
         for end in range(2):

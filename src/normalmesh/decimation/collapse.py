@@ -34,9 +34,10 @@ MAX_STAMP = 2**31 - 1
 MIN_PROGRESS = 0.02
 #: Multiple of the target at which one queue takes over, so that the last collapses are in the order of cost.
 MARGIN = 1.05
-#: Ratio of the levels of cost up to which edges collapse before lines of jumps are dropped, to the least cost of a line.
+#: Ratio of the level of cost up to which edges collapse before lines are dropped to the cost of the next such line.
 LINE_STEP = 1.5
-#: Weight of lines of jumps, as :data:`OUTLINE_WEIGHT`: pixels on the wrong side of them are off by the height of the jump.
+#: Weight of lines of jumps, as :data:`OUTLINE_WEIGHT`: pixels on the wrong side are off by the height of the jump, some
+#: pixels, and not by one.
 LINE_WEIGHT = 8.0
 #: Multiple of the target that is close enough if the target need not be met exactly.
 CLOSE = 1.1
@@ -271,7 +272,7 @@ class Collapser:
                 return
 
     def _drop_lines(self, target: int, level: float) -> bool:
-        """Drop lines of jumps that cost less than a level to bridge, until the target is met; return if there were any."""
+        """Drop lines that cost less than a level to bridge, until the target is met; return whether there were any."""
         dropped = self.lines.drop(self.mesh, level, self.alive - target)
         if dropped:
             self.alive = int(np.count_nonzero(self.mesh.corner_of[:-1] >= 0)) + self.lines.copies(self.mesh)

@@ -131,7 +131,9 @@ def begin_tile(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: D
     mask = _inside(decimator.pixels.normal_map.mask, inside)
     counts = np.zeros(len(rungs), np.int64)
     if mask.any():
-        count = counting_collapser(decimator.mesh, decimator.pixels, decimator.records, plan.options.in_plane, decimator.segments)
+        count = counting_collapser(
+            decimator.mesh, decimator.pixels, decimator.records, plan.options.in_plane, decimator.segments
+        )
         counts[:] = [count(rung, inside) for rung in rungs]
     places = None if decimator.segments is None else decimator.segments.places
     state = packed((decimator.mesh, places))
