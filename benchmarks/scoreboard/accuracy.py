@@ -46,7 +46,7 @@ def reference() -> Iterator[Figure | Skipped]:
 
 
 def thresholds() -> Iterator[Figure | Skipped]:
-    """Count vertices over those of the authors' program at the same threshold."""
+    """Count vertices of surfaces, cuts included, over those of the authors' program at the same threshold."""
     ratios: dict[int, dict[str, float]] = {threshold: {} for threshold in THRESHOLDS}
     for name in case_names():
         if not (CASES / name).is_dir():
@@ -55,8 +55,8 @@ def thresholds() -> Iterator[Figure | Skipped]:
         case = load(name)
         for threshold in THRESHOLDS:
             if theirs := case.reference.get(f"e{threshold}"):
-                mesh = nm.decimate(case.normal_map, threshold=threshold)
-                ratios[threshold][name] = len(mesh.vertices) / theirs["vertices"]
+                surface = nm.reconstruct(case.normal_map, threshold=threshold)
+                ratios[threshold][name] = len(surface.vertices) / theirs["vertices"]
     for threshold, of_cases in ratios.items():
         if not of_cases:
             yield Skipped(f"no shared case with a reference at T = {threshold}")

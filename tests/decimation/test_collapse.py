@@ -33,7 +33,8 @@ def random_edge(seed):
 def best_position(vertices, quadrics, flags=(0, 0), on_boundary=False, in_plane=False):
     none = np.empty(0, np.int32)
     mesh = MeshArrays(vertices, none, none, none, np.array(flags, np.uint8), 2, 0)
-    cost, u, v = _edge_collapse.best_position(0, 1, on_boundary, mesh, CostArrays(quadrics, MASK, in_plane))
+    costs = CostArrays(quadrics, MASK, in_plane, np.empty((0, 4, 2), np.int32))
+    cost, u, v = _edge_collapse.best_position(0, 1, on_boundary, mesh, costs)
     return cost, np.array([u, v])
 
 

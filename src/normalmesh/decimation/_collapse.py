@@ -76,17 +76,17 @@ class Sweep(NamedTuple):
     limit : float
         Cost (px⁴) up to which edges collapse.
     most : (T,) int64
-        Collapses in each tile, at most.
+        Vertices to save in each tile, at most; the last collapse may save one more.
     clock : int
         The last stamp used.
-    collapses, costs : (T,) int64, (T,) float64
-        Written: the number of collapses in each tile, and the largest cost among them.
+    saved, costs : (T,) int64, (T,) float64
+        Written: the number of vertices that collapses save in each tile, and the largest cost among them.
     """
 
     limit: float
     most: Int
     clock: int
-    collapses: Int
+    saved: Int
     costs: Float
 
 
@@ -216,8 +216,8 @@ def fill_heap(members, bounds, limit, keys, items):
 def collapse_tiles(first, last, mesh, outline, costs, queue, tiles, sweep):
     """Collapse edges cheaper than the limit within the tiles first … last − 1 of those given, cheapest first in each.
 
-    Written are the mesh, its outline, the quadrics and the queue, and the results of the sweep: the number of collapses
-    and the largest cost of each tile. Bounds stay lower bounds.
+    Written are the mesh, its outline, the quadrics and the queue, and the results of the sweep: the vertices saved and
+    the largest cost of each tile. Bounds stay lower bounds.
     """
     for t in range(first, last):
         number = tiles.first + t
@@ -228,8 +228,8 @@ def collapse_tiles(first, last, mesh, outline, costs, queue, tiles, sweep):
         keys, items = np.empty(members.size), np.empty(members.size, np.int32)
         size = fill_heap(members, bounds, limit, keys, items)
         largest = 0.0
-        done = token = 0
-        while size > 0 and done < sweep.most[t] and keys[0] < limit:
+        done = saved = token = 0
+        while size > 0 and saved < sweep.most[t] and keys[0] < limit:
             vertex = items[0]
             runner_up = min(keys[1] if size > 1 else np.inf, keys[2] if size > 2 else np.inf)
             cost, corner, u, v = np.inf, -1, 0.0, 0.0
@@ -246,14 +246,14 @@ def collapse_tiles(first, last, mesh, outline, costs, queue, tiles, sweep):
                 size -= 1
                 keys[0], items[0] = keys[size], items[size]
             elif corner >= 0:
-                collapse_to(corner, u, v, mesh, outline, costs.quadrics)
+                saved += collapse_to(corner, u, v, mesh, outline, costs)
                 done += 1
                 queue.stamp[vertex] = sweep.clock + tiles.starts[t] + done
                 largest = max(largest, cost)
                 keys[0] = bounds[vertex] = lower_bound(vertex, mesh, costs, queue.stamp)
             if size > 0:
                 sift_down(keys, items, 0, size)
-        sweep.collapses[t], sweep.costs[t] = done, largest
+        sweep.saved[t], sweep.costs[t] = saved, largest
 
 
 @kernel

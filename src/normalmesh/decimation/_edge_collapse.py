@@ -8,13 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from normalmesh.array_types import Bool, Float
+from normalmesh.array_types import Bool, Float, Int32
 from normalmesh.decimation._quadrics import BU, BV, CONSTANT, QUADRIC, UU, UV, VV
-from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED, boundary_neighbours, collapse_edge, vertex_at
+from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED, boundary_neighbours, collapse_edge, vertex_at
 from normalmesh.mesh._outline import change_outline, near_outline, nearest_point
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.mesh._validity import keeps_faces_upright, link_is_simple
 from normalmesh.runtime.kernels import inner
+
+#: Lines of pixel sides that meet at a vertex, at most.
+MOST_BESIDE = 4
 
 
 class CostArrays(NamedTuple):
@@ -28,11 +31,15 @@ class CostArrays(NamedTuple):
         Foreground pixels, near whose outline boundary vertices must stay.
     in_plane : bool
         Whether new vertices may leave the edge for the best point of the plane.
+    beside : (N, MOST_BESIDE, 2) int32
+        Neighbours of each vertex along lines of jumps, and the line that leads there; −1 for none. It is empty if there
+        are no lines.
     """
 
     quadrics: Float
     mask: Bool
     in_plane: bool
+    beside: Int32
 
 
 class Quadric(NamedTuple):
@@ -73,15 +80,17 @@ def quadric_of(vertex, quadrics):
 
 @inner(forceinline=True)
 def best_position(a, b, on_boundary, mesh, costs):
-    """Compute cost and position (u, v) of the collapse of the edge ab, eq. (19).
+    """Compute cost and position (u, v) of the collapse of the edge ab, eq. (19), for each vertex that it saves.
 
-    The cost is infinite if the outline or a lock forbids the collapse. ``on_boundary`` says whether the edge is part of
-    the outline.
+    The cost is infinite if the outline, a line or a lock forbids the collapse. ``on_boundary`` says whether the edge is
+    part of the outline. Vertices of lines have two copies where the mesh is cut: their collapses save two.
     """
     vertices, flags = mesh.vertices, mesh.flags
     au, av, bu, bv = vertices[a, 0], vertices[a, 1], vertices[b, 0], vertices[b, 1]
     duties = min(flags[a], flags[b])
     if duties & LOCKED or (duties & BOUNDARY and not on_boundary):
+        return np.inf, 0.0, 0.0
+    if duties & LINE and not is_along_line(a, b, costs.beside):
         return np.inf, 0.0, 0.0
     p, q = quadric_of(a, costs.quadrics), quadric_of(b, costs.quadrics)
     if flags[a] != flags[b]:
@@ -91,9 +100,44 @@ def best_position(a, b, on_boundary, mesh, costs):
         u, v = _best_on_segment(p, q, au, av, bu - au, bv - av)
         if duties & BOUNDARY:
             u, v = _best_near_outline(p, q, (au, av), (bu, bv), (u, v), costs.mask)
-        elif costs.in_plane:
+        elif costs.in_plane or duties & LINE:
             u, v = _best_in_plane(p, q, (au, av), (bu - au, bv - av), (u, v))
-    return max(evaluate(p, u - au, v - av) + evaluate(q, u - bu, v - bv), 0.0), u, v
+    cost = max(evaluate(p, u - au, v - av) + evaluate(q, u - bu, v - bv), 0.0)
+    return 0.5 * cost if duties & LINE else cost, u, v
+
+
+@inner
+def is_along_line(a, b, beside):
+    """Check whether an edge is part of a line, and a collapse leaves other edges of it, without a loop of two."""
+    along, count = False, 0
+    for k in range(MOST_BESIDE):
+        near = beside[a, k, 0]
+        along |= near == b
+        count += (near >= 0) + (beside[b, k, 0] >= 0)
+        for other in range(MOST_BESIDE):
+            if near >= 0 and near == beside[b, other, 0]:
+                return False
+    # Two of them are the edge itself.
+    return along and 2 < count <= MOST_BESIDE + 2
+
+
+@inner
+def join_lines(vertex, other, beside):
+    """Let a vertex take the place of another one, which it is joined with, on all lines through that one."""
+    free = 0
+    for k in range(MOST_BESIDE):
+        if beside[vertex, k, 0] == other:
+            beside[vertex, k, 0] = -1
+    for k in range(MOST_BESIDE):
+        near = beside[other, k, 0]
+        if near < 0 or near == vertex:
+            continue
+        while beside[vertex, free, 0] >= 0:
+            free += 1
+        beside[vertex, free, 0], beside[vertex, free, 1] = near, beside[other, k, 1]
+        for back in range(MOST_BESIDE):
+            if beside[near, back, 0] == other:
+                beside[near, back, 0] = vertex
 
 
 @inner(forceinline=True)
@@ -198,10 +242,11 @@ def may_collapse(corner, u, v, mesh, coverage, mark, token):
 
 
 @inner(forceinline=True)
-def collapse_to(corner, u, v, mesh, outline, quadrics):
+def collapse_to(corner, u, v, mesh, outline, costs):
     """Collapse the edge from a corner's vertex to the next one; the vertex then lies at (u, v).
 
-    It takes over flags, place in the outline and quadric of the other one.
+    It takes over flags, place in the outline and on lines, and quadric of the other one. Return the number of vertices
+    that this saves.
     """
     flags, point_of = mesh.flags, outline.point_of
     vertex, other = vertex_at(corner, mesh.faces), vertex_at(next_corner(corner), mesh.faces)
@@ -211,10 +256,14 @@ def collapse_to(corner, u, v, mesh, outline, quadrics):
         point_of[vertex] = nearest_point(point_of[first], point_of[second], u, v, outline.next_point, outline.points)
     elif flags[other] & BOUNDARY:
         point_of[vertex] = point_of[other]
-    merge_quadrics(vertex, other, u, v, mesh.vertices, quadrics)
+    saved = 2 if flags[vertex] & flags[other] & LINE else 1
+    if costs.beside.shape[0] > 0:
+        join_lines(vertex, other, costs.beside)
+    merge_quadrics(vertex, other, u, v, mesh.vertices, costs.quadrics)
     collapse_edge(previous_corner(corner), mesh)
     flags[vertex] = max(flags[vertex], flags[other])
     mesh.vertices[vertex, 0], mesh.vertices[vertex, 1] = u, v
+    return saved
 
 
 @inner(forceinline=True)

@@ -12,6 +12,7 @@ from normalmesh.array_types import Bool, Float, Int, Int32
 from normalmesh.decimation import _collapse
 from normalmesh.decimation._collapse import QueueArrays, Sweep, Tiles
 from normalmesh.decimation._edge_collapse import CostArrays
+from normalmesh.decimation.polylines import FreeLines, Segments
 from normalmesh.decimation.quadrics import OUTLINE_WEIGHT, FaceRecords, Pixels, vertex_quadrics
 from normalmesh.decimation.start_quadrics import start_quadrics
 from normalmesh.mesh.closed_mesh import ClosedMesh
@@ -33,16 +34,22 @@ MAX_STAMP = 2**31 - 1
 MIN_PROGRESS = 0.02
 #: Multiple of the target at which one queue takes over, so that the last collapses are in the order of cost.
 MARGIN = 1.05
+#: Ratio of the level of cost up to which edges collapse before lines are dropped to the cost of the next such line.
+LINE_STEP = 1.5
+#: Weight of lines of jumps, as :data:`OUTLINE_WEIGHT`: pixels on the wrong side are off by the height of the jump, some
+#: pixels, and not by one.
+LINE_WEIGHT = 8.0
 #: Multiple of the target that is close enough if the target need not be met exactly.
 CLOSE = 1.1
 
 
 @dataclass(frozen=True)
 class Collapsed:
-    """The number of collapsed edges, and the largest cost (px⁴) among them."""
+    """Vertices saved by collapses, the largest cost (px⁴) among them, and lines of jumps as they are now, or None."""
 
     collapses: int
     largest_cost: float
+    segments: Segments | None = None
 
 
 def collapse(
@@ -50,6 +57,7 @@ def collapse(
     pixels: Pixels,
     records: FaceRecords | None = None,
     *,
+    segments: Segments | None = None,
     target: int = 0,
     limit: float = np.inf,
     exact: bool = True,
@@ -74,6 +82,8 @@ def collapse(
     records
         Up to date, or None for a start mesh. If that mesh leaves out pixel corners, its costs are those after collapses
         from the pixel grid.
+    segments
+        Segments of lines of jumps, whose vertices then collapse along them; the target counts them twice, as cuts will.
     exact
         Whether to meet the target exactly. If not, up to a tenth more vertices may be left, and all collapses are
         done in tiles, in parallel.
@@ -82,18 +92,23 @@ def collapse(
     progress
         Called periodically with the number of vertices left.
     """
-    collapser = Collapser.of(mesh, pixels, records, in_plane, progress)
+    collapser = Collapser.of(mesh, pixels, records, in_plane, progress, segments)
     count = collapser.alive
     if collapser.alive > max(MARGIN * target, TILE):
         collapser.collapse_in_tiles(target, limit)
     if exact or collapser.alive > CLOSE * target:
         collapser.collapse_in_order(target, limit)
+    segments = collapser.lines.segments(mesh)
     mesh.compact()
-    return Collapsed(count - collapser.alive, collapser.largest)
+    return Collapsed(count - collapser.alive, collapser.largest, segments)
 
 
 def counting_collapser(
-    mesh: ClosedMesh, pixels: Pixels, records: FaceRecords | None, in_plane: bool = False
+    mesh: ClosedMesh,
+    pixels: Pixels,
+    records: FaceRecords | None,
+    in_plane: bool = False,
+    segments: Segments | None = None,
 ) -> Callable[[float, tuple[float, float, float, float]], int]:
     """Return a function that counts the vertices that :func:`collapse` would leave for a limit of cost (px⁴).
 
@@ -101,15 +116,16 @@ def counting_collapser(
     call, limits must not fall. The mesh is not changed.
     """
     mesh = mesh.copy()
-    collapser = Collapser.of(mesh, pixels, records, in_plane)
+    collapser = Collapser.of(mesh, pixels, records, in_plane, segments=segments)
 
     def count(limit: float, inside: tuple[float, float, float, float]) -> int:
         if collapser.alive > TILE:
             collapser.collapse_in_tiles(0, limit)
         collapser.collapse_in_order(0, limit)
         left, top, right, bottom = inside
-        u, v = mesh.vertices[mesh.corner_of[:-1] >= 0].T
-        return int(np.count_nonzero((u >= left) & (u <= right) & (v >= top) & (v <= bottom)))
+        u, v = mesh.vertices.T
+        there = (mesh.corner_of[:-1] >= 0) & (u >= left) & (u <= right) & (v >= top) & (v <= bottom)
+        return int(np.count_nonzero(there)) + collapser.lines.copies(mesh, there)
 
     return count
 
@@ -141,7 +157,7 @@ class Collapser:
     bounds : (N,) float64
         Lower bounds of the costs of the edges that each vertex owns.
     alive : int
-        Number of vertices left.
+        Number of vertices left, those of lines counted as cuts multiply them.
     largest : float
         Largest cost so far, px⁴.
     """
@@ -153,14 +169,17 @@ class Collapser:
         quadrics: Float,
         in_plane: bool,
         progress: Callable[[int], None] | None = None,
+        segments: Segments | None = None,
     ) -> None:
         self.mesh, self.quadrics = mesh, quadrics
         self.mask, self.in_plane = mask, in_plane
         self.progress = progress
-        self.alive = len(mesh.vertices)
-        self.clock = self.alive
-        self.stamp = np.arange(self.alive, dtype=np.int32)
-        self.bounds = np.empty(self.alive)
+        self.lines = FreeLines.of(mesh, segments)
+        self.lines.add_quadrics(mesh, LINE_WEIGHT, quadrics)
+        self.clock = len(mesh.vertices)
+        self.alive = self.clock + self.lines.copies(mesh)
+        self.stamp = np.arange(self.clock, dtype=np.int32)
+        self.bounds = np.empty(self.clock)
         self.largest = 0.0
         # One column at a time: reductions along a short axis are slow.
         spans = [(column.min(), column.max()) for column in mesh.vertices.T]
@@ -175,6 +194,7 @@ class Collapser:
         records: FaceRecords | None,
         in_plane: bool,
         progress: Callable[[int], None] | None = None,
+        segments: Segments | None = None,
     ) -> Collapser:
         """Return a collapser with quadrics from the pixels; the arguments are those of :func:`collapse`."""
         # There are two faces for each pixel on the pixel grid.
@@ -182,12 +202,12 @@ class Collapser:
             quadrics = start_quadrics(mesh, pixels, OUTLINE_WEIGHT)
         else:
             quadrics = vertex_quadrics(mesh, pixels, records, OUTLINE_WEIGHT)
-        return cls(mesh, pixels.normal_map.mask, quadrics, in_plane, progress)
+        return cls(mesh, pixels.normal_map.mask, quadrics, in_plane, progress, segments)
 
     @property
     def _costs(self) -> CostArrays:
         """The data from which costs are computed, as kernels take it."""
-        return CostArrays(self.quadrics, self.mask, self.in_plane)
+        return CostArrays(self.quadrics, self.mask, self.in_plane, self.lines.beside)
 
     def collapse_in_tiles(self, target: int, limit: float) -> None:
         """Collapse tile by tile, to levels of cost that rise up to the limit, until the target is near."""
@@ -201,6 +221,7 @@ class Collapser:
             share = min(MAX_SHARE, 1 - MARGIN * target / before)
             level = min(max(float(np.quantile(bounds, share, method="lower")), level), limit)
             self._sweep(level, target / before, shift)
+            self._drop_lines(target, level)
             enough = level < limit and before - self.alive >= MIN_PROGRESS * before
             shift = 0.5 - shift
             if 2 * self.alive < len(self.stamp):
@@ -222,14 +243,14 @@ class Collapser:
         self.clock += int(starts[wide * high])
 
     def _collapse(self, tiles: Tiles, most: Int, mark: Int32, limit: float) -> int:
-        """Collapse at most ``most`` (T,) edges in each tile; return the number of collapses."""
+        """Save ``most`` (T,) vertices in each tile, at most; return how many were saved."""
         sweep = Sweep(limit, most, self.clock, np.zeros(len(most), np.int64), np.zeros(len(most)))
         queue = QueueArrays(self.stamp, self.bounds, mark)
         mesh, outline = self.mesh.arrays, self.mesh.outline
         in_parallel(_collapse.collapse_tiles, len(most), mesh, outline, self._costs, queue, tiles, sweep, grain=1)
-        collapses = int(sweep.collapses.sum())
-        self._count(collapses, float(sweep.costs.max()))
-        return collapses
+        saved = int(sweep.saved.sum())
+        self._count(saved, float(sweep.costs.max()))
+        return saved
 
     def _renew_bounds(self) -> None:
         """Compute the bounds of all vertices."""
@@ -237,13 +258,26 @@ class Collapser:
         in_parallel(_collapse.lower_bounds, len(self.bounds), *arrays, self.bounds)
 
     def collapse_in_order(self, target: int, limit: float) -> None:
-        """Collapse in the order of cost over the whole mesh."""
-        before = self.alive + 1
-        # Collapses may have made edges possible that were refused before: try all of them again.
-        while target < self.alive < before:
-            before = self.alive
+        """Collapse in the order of cost over the whole mesh, and drop lines that cost less to bridge, in that order."""
+        level = 0.0
+        while True:
+            level = min(LINE_STEP * self.lines.next_cost(self.mesh, level), limit)
+            before = self.alive + 1
+            # Collapses may have made edges possible that were refused before: try all of them again.
+            while target < self.alive < before:
+                before = self.alive
+                self._renew_bounds()
+                self._queue(target, level)
+            if self.alive <= target or (not self._drop_lines(target, level) and level >= limit):
+                return
+
+    def _drop_lines(self, target: int, level: float) -> bool:
+        """Drop lines that cost less than a level to bridge, until the target is met; return whether there were any."""
+        dropped = self.lines.drop(self.mesh, level, self.alive - target)
+        if dropped:
+            self.alive = int(np.count_nonzero(self.mesh.corner_of[:-1] >= 0)) + self.lines.copies(self.mesh)
             self._renew_bounds()
-            self._queue(target, limit)
+        return dropped
 
     def _queue(self, target: int, limit: float) -> None:
         """Collapse edges that cost less than the limit in one queue, with the current bounds."""
@@ -252,9 +286,9 @@ class Collapser:
         tiles = Tiles(-1, np.array([0, len(members)]), members, mark, 0.0, 0.0, 0.0, 1)
         self.clock += self._collapse(tiles, np.array([self.alive - target]), mark, limit)
 
-    def _count(self, collapses: int, largest: float) -> None:
-        """Count collapses with this largest cost, and report progress."""
-        self.alive -= collapses
+    def _count(self, saved: int, largest: float) -> None:
+        """Count vertices saved by collapses with this largest cost, and report progress."""
+        self.alive -= saved
         self.largest = max(self.largest, largest)
         if self.progress is not None:
             self.progress(self.alive)
@@ -262,6 +296,7 @@ class Collapser:
     def _compact(self) -> None:
         """Drop collapsed vertices and faces: the others then fit into the cache better."""
         kept = self.mesh.compact()
+        self.lines = self.lines.renumbered(kept)
         self.quadrics, self.bounds, self.stamp = self.quadrics[kept], self.bounds[kept], self.stamp[kept]
         self._renumber_stamps()
 

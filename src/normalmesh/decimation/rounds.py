@@ -21,7 +21,7 @@ from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.flip import flip
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.move import move
-from normalmesh.decimation.polylines import Segments, copies, find_edges, polish, straighten
+from normalmesh.decimation.polylines import Segments, copies, find_edges, polish
 from normalmesh.decimation.quadrics import FaceRecords, Pixels
 from normalmesh.decimation.side_matching import room_for_matching, with_matching_sides
 from normalmesh.decimation.start_mesh import REMEDY, KeptCorners, start_mesh
@@ -44,8 +44,6 @@ from normalmesh.runtime.threads import limited_threads
 
 #: Vertices after the first round as a multiple of the result, by the start mesh.
 FIRST_TARGET = {"adaptive": 4, "pixels": 10}
-#: Vertices, for each px of line, that a mesh keeps before lines become polylines.
-ROOM_FOR_LINES = 3
 #: Share of the vertices that is left for further cuts, if there are lines. Integration makes up for what is not used.
 RESERVE = 0.005
 
@@ -284,8 +282,7 @@ class Decimator:
         self.monitor = monitor or Monitor(stages=STAGES)
         self.foreground = pixels.normal_map.foreground
         self.repeats = Repeats.of(options.tileable, pixels.normal_map.shape)
-        self.is_smooth = False
-        self.dropped_lines = 0
+        self.pieces = 0
         self.records: FaceRecords | None = None
 
     def renew_records(self) -> None:
@@ -302,17 +299,14 @@ class Decimator:
     def run(self, rule: StoppingRule) -> DecimatedMesh:
         """Run the rounds of the paper until the rule is met, and return the mesh."""
         asked = rule.target(self.foreground)
-        if self.segments is not None:
-            goal = self._goals(asked, rule.max_cost)[0]
-            room = ROOM_FOR_LINES * len(self.segments.places)
-            self.make_room_for_lines(Goal(max(goal.target, room)) if goal.target else goal)
+        target = self._target(asked)
+        goals = self._goals(target, rule.max_cost)
         rounds: list[Round] = []
         is_aligned = asked is None and self.segments is None and self.options.align == "each"
         finished = FinishedComponents(self.mesh) if is_aligned else None
-        for number in range(self.options.rounds):
-            target = self._straighten(rule, may_drop=number == 0)
-            goal = self._goals(target, rule.max_cost)[number]
-            rounds.append(self.round(goal, last=number == self.options.rounds - 1))
+        for goal in goals:
+            last = len(rounds) == self.options.rounds - 1
+            rounds.append(self.round(goal, last))
             if target is None and rounds[-1].collapses == 0:
                 break
             if finished is not None:
@@ -321,17 +315,25 @@ class Decimator:
             finished.unlock(self.mesh)
         if target is None:
             rounds += self._collapse_rest(goal)
-        met = target in (None, len(self.mesh.vertices))
+        # The last collapse along a line saves two vertices.
+        met = target is None or 0 <= target - len(self.mesh.vertices) - self.copies <= (self.segments is not None)
         reason = "" if met else self._why_missed(target or 0)
-        seams = self.polish_lines()
+        seams, lines = self.polish_lines(), self._lines()
+        dropped = self.pieces - len(lines)
         seconds, cpu_seconds = dict(self.monitor.seconds), dict(self.monitor.cpu_seconds)
-        report = Decimation(
-            tuple(rounds), asked, met, seconds, cpu_seconds, self.dropped_lines, reason, detail=rule.detail
-        )
-        mesh = DecimatedMesh.from_closed(self.mesh, report, seams)
+        report = Decimation(tuple(rounds), asked, met, seconds, cpu_seconds, dropped, reason, detail=rule.detail)
+        mesh = DecimatedMesh.from_closed(self.mesh, report, seams, lines if dropped else None)
         if self.repeats is None:
             return mesh
         return with_matching_sides(mesh, self.repeats, self.pixels.normal_map.mask_window)
+
+    def _target(self, asked: int | None) -> int | None:
+        """Return the number of vertices to leave, less than that asked for where later stages will add some."""
+        if asked is None:
+            return None
+        if self.repeats is not None:
+            asked = max(asked - room_for_matching(asked), 3)
+        return asked if self.segments is None else max(asked - math.ceil(RESERVE * asked), 3)
 
     def _why_missed(self, target: int) -> str:
         """Explain why the mesh does not have the number of vertices that it should have."""
@@ -353,37 +355,20 @@ class Decimator:
             return [Goal(max_cost=max_cost)] * self.options.rounds
         return falling_targets(target, self.foreground, self.options.rounds, FIRST_TARGET[self.options.start])
 
-    def make_room_for_lines(self, goal: Goal) -> None:
-        """Collapse what is not on a line, so that vertices of lines can be collapsed along them."""
-        if len(self.mesh.vertices) > goal.target:
-            self._collapse(goal, exact=False)
-            self.renew_records()
-
-    def _straighten(self, rule: StoppingRule, may_drop: bool) -> int | None:
-        """Turn lines into polylines, as far as that is possible now; return the vertices that the mesh should have.
-
-        Cuts along the polylines will add to them.
-        """
-        asked = rule.target(self.foreground)
-        if asked is not None and self.repeats is not None:
-            asked = max(asked - room_for_matching(asked), 3)
+    def _lines(self) -> tuple[JumpLine, ...]:
+        """Return the pieces of lines that polylines follow."""
         if self.segments is None:
-            return asked
-        copied = self.straighten_lines(rule.expected_vertices(self.foreground), may_drop)
-        return None if asked is None else max(asked - copied - math.ceil(RESERVE * asked), 3)
+            return ()
+        joined, _, _ = self.segments.joined(self.mesh)
+        return tuple(piece for line in joined.lines for piece in line)
 
-    def straighten_lines(self, expected: int, may_drop: bool) -> int:
-        """Turn lines into polylines for a result of ``expected`` vertices; return how many of them cuts will add."""
-        assert self.segments is not None
-        with self.monitor.timed("lines"):
-            normal_map = None if self.is_smooth else self.pixels.normal_map
-            self.segments, dropped = straighten(self.mesh, self.segments, expected, normal_map, may_drop)
-            self.dropped_lines += dropped
-            self.is_smooth = True
-            on_boundary = (self.mesh.flags & BOUNDARY).astype(np.bool_)
-            copied = copies(find_edges(self.mesh, self.segments.places), on_boundary)
-        self.renew_records()
-        return copied
+    @property
+    def copies(self) -> int:
+        """Number of vertices that cuts along lines will add."""
+        if self.segments is None:
+            return 0
+        on_boundary = (self.mesh.flags & BOUNDARY).astype(np.bool_)
+        return copies(find_edges(self.mesh, self.segments.places), on_boundary)
 
     def polish_lines(self) -> Int32:
         """Move the vertices of polylines to better places; return the edges (S, 2) of the mesh along polylines."""
@@ -414,17 +399,26 @@ class Decimator:
 
     def _collapse(self, goal: Goal, exact: bool) -> Collapsed:
         """Collapse edges. Without ``exact``, 10 % more vertices than the target may be left."""
+        before = self.segments
+        if before is not None and not before.is_smooth:
+            before = before.pieces(self.mesh)
+            self.pieces = len(before.lines)
         with self.monitor.stage("collapse", _COLLAPSE):
-            return collapse(
+            collapsed = collapse(
                 self.mesh,
                 self.pixels,
                 self.records,
+                segments=before,
                 target=goal.target,
                 limit=goal.max_cost,
                 exact=exact,
                 in_plane=self.options.in_plane,
                 progress=lambda vertices: self.monitor.advance(0.0, vertices),
             )
+        self.segments = collapsed.segments
+        if self.segments is not None and before is not None and before.goal is not None:
+            self.segments = self.segments.without_staircase(self.mesh, before)
+        return collapsed
 
     def _evaluate(self, records: FaceRecords) -> None:
         """Evaluate the quadrics of faces that changed from their pixels."""

@@ -52,6 +52,9 @@ def solve(
     with monitor.stage("jumps", JUMPS_WORK):
         if jumps is None:
             jumps = jumps_of(clean, options.discontinuities, options.min_certainty) if options.cuts else Jumps()
+        if isinstance(mesh, DecimatedMesh) and mesh.lines is not None:
+            # Lines that were dropped are bridged: both sides stay where the jump places them.
+            jumps = replace(jumps, lines=mesh.lines)
         cut = CutMesh.along(mesh, seams_of(mesh, jumps, clean))
         if repeats is not None:
             clean, jumps, repeats = levelled(clean, repeats, jumps)

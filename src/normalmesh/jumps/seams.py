@@ -28,7 +28,7 @@ def seams_of(mesh: ScreenMesh, jumps: Jumps, normal_map: NormalMap) -> Integer:
     """
     if jumps.placement is None:
         return np.empty((0, 2), np.int32)
-    if isinstance(mesh, DecimatedMesh) and len(mesh.seams):
+    if isinstance(mesh, DecimatedMesh) and (len(mesh.seams) or mesh.lines is not None):
         return mesh.seams
     system = FacetSystem.of(FaceMeans.of(mesh, normal_map))
     offsets, areas = placed_offsets(jumps.placement, system.means, normal_map.shape)

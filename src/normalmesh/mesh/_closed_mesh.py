@@ -10,12 +10,11 @@ from normalmesh.array_types import Float, Int32, UInt8
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Bits of a vertex's flags. Vertices of lines are locked, too, but may be moved and collapsed along their line, except
-#: that needed ones are not collapsed. Those of finished components are locked for a while.
+#: Bits of a vertex's flags. Vertices of lines are locked, too, except while they are collapsed along their line. Those
+#: of finished components are locked for a while.
 BOUNDARY = 1
 LOCKED = 2
 LINE = 4
-NEEDED = 8
 FINISHED = 16
 
 
@@ -26,7 +25,7 @@ class MeshArrays(NamedTuple):
     faces: Int32  # (F, 3) real faces first, then ghost faces; collapsed ones have −1 as first vertex
     opposite: Int32  # (3F,) the corner on the other side of the edge across from each corner
     corner_of: Int32  # (N + 1,) one corner of each vertex, −1 for collapsed vertices
-    flags: UInt8  # (N,) BOUNDARY, LOCKED, LINE and NEEDED
+    flags: UInt8  # (N,) BOUNDARY, LOCKED and LINE
     ghost: int  # index of the ghost vertex, N
     real_faces: int  # number of them
 

@@ -59,14 +59,14 @@ def add_outline_quadrics(first, last, mesh, outline, weight, quadrics):
         point = point_of[before]
         while True:
             end = next_point[point]
-            _add_line(smooth[point], smooth[end], mesh.vertices[vertex], weight, quadrics[vertex])
+            add_line(smooth[point], smooth[end], mesh.vertices[vertex], weight, quadrics[vertex])
             point = end
             if point == point_of[after]:
                 break
 
 
 @inner(forceinline=True)
-def _add_line(start, end, position, weight, quadric):
+def add_line(start, end, position, weight, quadric):
     """Add weight · length · (distance to the line)² to a screen quadric around a position."""
     du, dv = end[0] - start[0], end[1] - start[1]
     length = math.hypot(du, dv)

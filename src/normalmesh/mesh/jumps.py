@@ -41,7 +41,7 @@ class JumpLine:
 
     @property
     def worth(self) -> float:
-        """What the line is worth: lines of the least worth are dropped first where vertices are scarce."""
+        """The energy that opening it releases, in units of what lines must release on each px."""
         return self.certainty * self.length
 
 

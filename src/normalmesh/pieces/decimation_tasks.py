@@ -61,7 +61,6 @@ class DecimationPlan:
     even: float  # λ of the hierarchy
     level: float  # error (px⁴) of the hierarchy up to which pixel corners are left out of the start mesh
     limits: tuple[float, ...]  # costs (px⁴) up to which the edges collapse in each round
-    density: float  # vertices of the result for each foreground pixel
     lines: tuple[JumpLine, ...] = ()  # along which depth jumps
     ends: Int | None = None  # (K, 2): pixel corners at the ends of stretches of sides at which the map repeats
 
@@ -116,7 +115,9 @@ def begin_tile(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: D
     mask = _inside(decimator.pixels.normal_map.mask, inside)
     counts = np.zeros(len(rungs), np.int64)
     if mask.any():
-        count = counting_collapser(decimator.mesh, decimator.pixels, decimator.records, plan.options.in_plane)
+        count = counting_collapser(
+            decimator.mesh, decimator.pixels, decimator.records, plan.options.in_plane, decimator.segments
+        )
         counts[:] = [count(rung, inside) for rung in rungs]
     places = None if decimator.segments is None else decimator.segments.places
     state = packed((decimator.mesh, places))
@@ -129,9 +130,8 @@ def finish_tile(
     """Run the last round on a tile; return its mesh, in which the vertices of collars wait."""
     tile = grid.tile(key)
     mesh, places = unpacked(state)
-    segments = None if places is None else Segments(places, np.ones(len(places)))
+    segments = None if places is None else Segments.fixed(places)
     decimator = Decimator(mesh, Pixels(filled_window(clean, tile), plan.regularisation), plan.options, segments)
-    decimator.is_smooth = True
     decimator.renew_records()
     done = _run(decimator, plan, [Goal(max_cost=plan.limits[-1])], last=True)
     result = _result(decimator, tile, clean.shape[1], clean.mask_window(tile.rows, tile.columns))
@@ -159,14 +159,13 @@ def decimate_piece(clean: WindowedMap, piece: Piece, plan: DecimationPlan, flipp
     on_line = np.zeros(len(piece.free), np.bool_)
     on_line[piece.seams] = True
     closed.flags[on_line & piece.free] |= LOCKED | LINE
-    segments = Segments(closed.vertices[piece.seams], np.ones(len(piece.seams))) if len(piece.seams) else None
+    segments = Segments.fixed(closed.vertices[piece.seams]) if len(piece.seams) else None
     decimator = Decimator(closed, Pixels(normal_map, plan.regularisation), plan.options, segments)
     # As in memory: only the order of costs matters for a target, but a threshold is for costs from the pixel grid on.
     if not plan.even:
         decimator.renew_records()
-    goals = (
-        [Goal(target=max(len(closed.vertices) - removed, 1))] if removed else [Goal(max_cost=c) for c in plan.limits]
-    )
+    left = len(closed.vertices) + decimator.copies - removed
+    goals = [Goal(target=max(left, 1))] if removed else [Goal(max_cost=c) for c in plan.limits]
     done = _run(decimator, plan, goals, last=True)
     result = _result(decimator, area, clean.shape[1], covered)
     return result | {"origin": _origin(decimator.mesh, mesh, ~piece.free), "done": done}
@@ -233,13 +232,8 @@ def interpolated_limit(limits: Floating, counts: NDArray[np.number], wanted: flo
 
 def _run(decimator: Decimator, plan: DecimationPlan, goals: list[Goal], last: bool) -> Float:
     """Run rounds up to these goals; return what was ``done``, see :func:`added_up`."""
-    expected = max(round(plan.density * np.count_nonzero(decimator.mesh.covered)), 3)
-    if decimator.segments is not None and goals and not decimator.is_smooth:
-        decimator.make_room_for_lines(goals[0])
     rounds = []
     for number, goal in enumerate(goals):
-        if decimator.segments is not None:
-            decimator.straighten_lines(expected, may_drop=False)
         done = decimator.round(goal, last=last and number == len(goals) - 1)
         rounds.append(np.array([done.collapses, done.flips, done.moves, done.largest_cost]))
     return added_up(rounds)
@@ -285,7 +279,7 @@ def _tile_decimator(
     collar = grid.in_collar(mesh.vertices + tile.corner) & waits
     closed.flags[collar] = closed.flags[collar] & ~np.uint8(LINE) | LOCKED
     lines = plan.lines_in(tile)
-    segments = Segments.of(lines) if lines else None
+    segments = Segments.fixed(Segments.of(lines).places, is_smooth=False) if lines else None
     decimator = Decimator(closed, Pixels(normal_map, plan.regularisation), plan.options, segments)
     if not plan.even and mesh.faces.shape[0] < 2 * normal_map.foreground:
         decimator.renew_records()

@@ -17,7 +17,7 @@ from normalmesh.array_types import Bool, Floating, Int, Int32
 from normalmesh.decimation.content import Content
 from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.hierarchy import PERIOD, bin_of, level_of
-from normalmesh.decimation.polylines import affordable_lines
+from normalmesh.decimation.polylines import bridging_cost
 from normalmesh.decimation.rounds import FIRST_TARGET, RESERVE
 from normalmesh.decimation.side_matching import matched_sides, room_for_matching
 from normalmesh.decimation.start_mesh import FEATURES, FULL, LEVEL_SHARE, OVERSAMPLING
@@ -67,7 +67,7 @@ def decimate_in_pieces(
     even = 0.0 if target_given else regularisation
     repeats = Repeats.of(options.tileable, clean.shape)
     ends = None if repeats is None else repeats.side_ends(clean.mask_window)
-    plan = DecimationPlan(options, regularisation, even, -1.0, (), 0.0, lines, ends)
+    plan = DecimationPlan(options, regularisation, even, -1.0, (), lines, ends)
     keys = list(grid.tile_keys())
     found = run("histogram", tile_histogram, {key: (clean, grid, key, plan) for key in keys}, work=0.03)
     filled = [key for key in keys if len(found[key])]
@@ -82,13 +82,15 @@ def decimate_in_pieces(
     plan = _started(plan, histogram, rule, foreground)
     wanted = rule.expected_vertices(foreground)
     wanted -= 0 if repeats is None else room_for_matching(wanted)
-    plan, target = _with_lines(plan, wanted)
+    target = max(wanted - (math.ceil(RESERVE * wanted) if lines else 0), 3)
     if target_given:
         plan = _piloted(plan, clean, grid, areas, target, run)
         rungs = plan.limits[-1] * RUNGS
     else:
         plan = replace(plan, limits=(rule.max_cost,) * options.rounds)
         rungs = np.empty(0)
+    # Lines are dropped whole, if they are not worth one vertex.
+    plan = replace(plan, lines=tuple(line for line in lines if bridging_cost((line,)) >= plan.limits[-1]))
     begun = run("begin", begin_tile, {key: (clean, grid, key, plan, rungs) for key in filled}, work=0.25)
     if target_given:
         plan = _with_last_limit(plan, rungs, list(begun.values()), foreground, target)
@@ -140,21 +142,13 @@ def _side_pixels(mesh: ScreenMesh, repeats: Repeats) -> Int:
 def _started(plan: DecimationPlan, histogram: Int, rule: StoppingRule, foreground: int) -> DecimationPlan:
     """Return the plan with the level of the start mesh: −1 for all pixel corners, if fewer would save nothing."""
     target = rule.target(foreground)
-    density = rule.expected_vertices(foreground) / foreground
     if target is None:
         level = LEVEL_SHARE * rule.max_cost
         above = histogram[bin_of(level) :].sum()
-        return replace(plan, density=density, level=level if above < FULL * foreground else -1.0)
+        return replace(plan, level=level if above < FULL * foreground else -1.0)
     wanted = OVERSAMPLING * target + round(FEATURES * math.sqrt(foreground))
     level = level_of(histogram, wanted) if wanted < FULL * foreground else -1.0
-    return replace(plan, density=density, level=level)
-
-
-def _with_lines(plan: DecimationPlan, expected: int) -> tuple[DecimationPlan, int]:
-    """Return the plan with the lines that it can afford, and the vertices that it should have before it is cut."""
-    lines, copies = affordable_lines(plan.lines, expected, plan.density)
-    reserve = math.ceil(RESERVE * expected) if lines else 0
-    return replace(plan, lines=lines), max(expected - copies - reserve, 3)
+    return replace(plan, level=level)
 
 
 def _piloted(
@@ -228,7 +222,7 @@ def _decimate_zones(
     flipped = mesh.flipped
     found = run(stage, decimate_piece, {name: (clean, piece, plan, flipped) for name, piece in pieces.items()})
     removed = sum(len(piece.vertices) - len(found[name]["vertices"]) for name, piece in pieces.items())
-    spare = max(len(mesh.vertices) - least, 0)
+    spare = max(len(mesh.cut().vertices) - least, 0)
     if removed > spare:
         few = {
             name: (clean, pieces[name], plan, flipped, count) for name, count in shares(pieces, spare).items() if count
