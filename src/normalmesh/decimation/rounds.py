@@ -19,7 +19,7 @@ from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.flip import flip
 from normalmesh.decimation.hierarchy import Hierarchy
-from normalmesh.decimation.move import move
+from normalmesh.decimation.move import move, smooth_rim
 from normalmesh.decimation.polylines import Segments, copies, find_edges, polish, straighten
 from normalmesh.decimation.quadrics import FaceRecords, Pixels
 from normalmesh.decimation.side_matching import room_for_matching, with_matching_sides
@@ -384,6 +384,8 @@ class Decimator:
     def round(self, goal: Goal, last: bool) -> Round:
         """Run one round of the paper: collapse edges, then flip edges and move vertices in passes."""
         collapsed = self._collapse(goal, exact=last or self.options.align == "each")
+        if self.options.moves and self.options.start == "adaptive":
+            smooth_rim(self.mesh, self.pixels)
         # A round without a target that collapses nothing is the last one, too.
         passes = self.options.passes_after(last or (goal.target == 0 and collapsed.collapses == 0))
         self.records = records = self._new_records()
