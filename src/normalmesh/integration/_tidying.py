@@ -451,7 +451,7 @@ def squeeze(corner, state, touched, pixels):
 def may_be_dropped(f, state, touched):
     """Return whether face f can be taken out: it owns no foreground, and the border stays a simple curve.
 
-    It may have one border edge and an inner vertex across from it, or two border edges whose common vertex is free.
+    It must have two border edges whose common vertex is free: without a face that has one, the rim would have a notch.
     """
     mesh, mask = state.mesh, state.normal_map.mask
     vertices, faces, flags = mesh.vertices, mesh.faces, mesh.flags
@@ -462,7 +462,7 @@ def may_be_dropped(f, state, touched):
         borders += mesh.opposite[corner] >= 3 * mesh.real_faces
     for corner in range(3 * f, 3 * f + 3):
         flag, at_border = flags[vertex_at(corner, faces)], mesh.opposite[corner] >= 3 * mesh.real_faces
-        if (borders == 1 and at_border and flag == 0) or (borders == 2 and not at_border and not flag & LOCKED):
+        if borders == 2 and not at_border and not flag & LOCKED:
             a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
             p, q = (vertices[a, 0], vertices[a, 1]), (vertices[b, 0], vertices[b, 1])
             return not owns_foreground(p, q, (vertices[c, 0], vertices[c, 1]), mask)
