@@ -34,8 +34,7 @@ from .normals.normal_map import NormalMap
 from .normals.orthographic import Orthographic
 from .normals.perspective import Perspective
 from .normals.repairs import Repairs
-from .output.depth_maps import read_depth_map
-from .output.heights import from_heights
+from .output.heights import from_heights, read_depth_map
 from .photometric.lights import read_lights
 from .photometric.photometric import PhotometricStereo, photometric_stereo
 from .photometric.rti import RTI, read_rti

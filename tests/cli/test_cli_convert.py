@@ -10,8 +10,8 @@ import normalmesh as nm
 from invocation import SIZE, invoke, medallion, succeed, write_medallion
 from normalmesh.evaluation.rendering import rendering
 from normalmesh.evaluation.rendering.rendering import share_outside
-from normalmesh.output.depth_maps import read_depth_map
-from normalmesh.output.mesh_conversion import read_mesh
+from normalmesh.output.heights import read_depth_map
+from normalmesh.output.mesh_reading import read_mesh
 
 FORMATS = ("ply", "obj", "glb", "stl")
 

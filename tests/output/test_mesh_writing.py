@@ -21,7 +21,7 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.perspective import Perspective
 from normalmesh.output import glb, mesh_formats, normal_texture
-from normalmesh.output.mesh_conversion import read_mesh
+from normalmesh.output.mesh_reading import read_mesh
 
 SHAPE = (60, 80)
 TOP = (27, 21)

@@ -43,7 +43,7 @@ from normalmesh.files.masks import read_mask
 from normalmesh.maps.cameras import read_camera_matrix
 from normalmesh.maps.inspection import inspect_file
 from normalmesh.maps.point_files import read_control_points
-from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.heights import read_depth_map
 from normalmesh.output.mesh_writing import colour_image
 from normalmesh.photometric.photographs import photographs
 

@@ -31,8 +31,8 @@ from normalmesh.maps.cameras import read_camera_matrix
 from normalmesh.maps.normal_maps import decode_in_memory
 from normalmesh.maps.point_files import read_control_points
 from normalmesh.maps.stored_normals import read_array
-from normalmesh.output.depth_maps import read_depth_map
-from normalmesh.output.mesh_conversion import convert_mesh
+from normalmesh.output.heights import read_depth_map
+from normalmesh.output.mesh_writing import convert_mesh
 from normalmesh.output.textures import colour_image
 from normalmesh.photometric.photographs import photographs
 

@@ -93,7 +93,7 @@ def _kinds(source: Path, target: Path) -> tuple[bool, bool]:
 
 
 def _convert_mesh(source: Path, target: Path) -> dict[str, Any]:
-    from normalmesh.output.mesh_conversion import convert_mesh
+    from normalmesh.output.mesh_writing import convert_mesh
 
     mesh = convert_mesh(source, target)
     return {"vertices": len(mesh.vertices), "faces": len(mesh.faces)}
@@ -119,7 +119,7 @@ def _convert_depth(source: Path, target: Path, view: tuple[Camera, tuple[int, in
 
     from normalmesh.files.atomic import write_atomically
     from normalmesh.files.height_png import depth_files, range_of_camera, read_height_range
-    from normalmesh.output.depth_maps import read_depth_map
+    from normalmesh.output.heights import read_depth_map
 
     depth = read_depth_map(source) if view is None else _rendered_depth(source, *view)
     about = read_height_range(source) if view is None else range_of_camera(view[0], None)

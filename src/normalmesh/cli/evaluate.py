@@ -129,7 +129,7 @@ def _with_truth(case: Case, truth: Path | None, sign: float, model: str | None, 
 
     import numpy as np
 
-    from normalmesh.output.depth_maps import read_depth_map
+    from normalmesh.output.heights import read_depth_map
 
     if truth is not None:
         case = replace(case, depth=sign * read_depth_map(truth))

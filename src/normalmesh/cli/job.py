@@ -21,7 +21,7 @@ from normalmesh.files.windowed_arrays import can_be_opened
 from normalmesh.files.zarr_windows import SIGNS
 from normalmesh.maps.maps_on_disk import MapOnDisk
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.output.solid_writing import SOLID_SUFFIXES
+from normalmesh.output.mesh_writing import SOLID_SUFFIXES
 from normalmesh.output.tileset import TILESET, is_tileset_folder
 
 #: Suffix of preview pictures.

@@ -12,7 +12,7 @@ from normalmesh.errors import NormalMeshError
 
 if TYPE_CHECKING:
     from normalmesh.mesh.lengths import Length
-    from normalmesh.output.glb_placement import Scale
+    from normalmesh.output.glb import Scale
 
 
 class Positive(click.FloatRange):

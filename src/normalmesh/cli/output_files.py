@@ -25,8 +25,7 @@ from normalmesh.mesh.solid import Solid
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.output.mesh_formats import TILES_3D, WRITTEN_SUFFIXES, companions_of, written_format
-from normalmesh.output.mesh_writing import check_surface_target
-from normalmesh.output.solid_writing import check_solid_suffix
+from normalmesh.output.mesh_writing import check_solid_suffix, check_surface_target
 from normalmesh.output.three_mf import THREE_MF
 from normalmesh.output.tileset import TILESET
 from normalmesh.pictures import panels

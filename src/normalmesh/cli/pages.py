@@ -21,7 +21,7 @@ from normalmesh.mesh.height_grid import grid_surface
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
-from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.heights import read_depth_map
 from normalmesh.output.mesh_formats import MESH_SUFFIXES
 from normalmesh.output.tileset import TILESET
 from normalmesh.output.tileset_reading import read_tileset

@@ -82,7 +82,7 @@ def photometric(
 
 def _in_order(names: tuple[str, ...]) -> str | list[str]:
     """Return a folder or pattern as it is, and files in natural order if the shell has sorted them."""
-    from normalmesh.photometric.photograph_names import natural_key
+    from normalmesh.photometric.photographs import natural_key
 
     if len(names) == 1:
         return names[0]

@@ -22,7 +22,7 @@ from normalmesh.mesh.relief import check_parallel
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.output.glb_placement import Scale
+from normalmesh.output.glb import Scale
 from normalmesh.reconstruction.estimates import Estimate
 from normalmesh.reconstruction.tiled_estimate import TiledEstimate
 from normalmesh.reconstruction.tiling import checked_tile

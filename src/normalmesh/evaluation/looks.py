@@ -12,8 +12,8 @@ from scipy import ndimage
 from normalmesh.arguments import checked_array, checked_instance
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.errors import NormalMeshError, shape_text
-from normalmesh.mesh.cut_mesh import edge_ends, following
-from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.mesh.cut_mesh import edge_ends
+from normalmesh.mesh.screen_mesh import ScreenMesh, following
 from normalmesh.mesh.surface import Surface, face_crosses
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map

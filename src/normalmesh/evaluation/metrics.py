@@ -23,7 +23,7 @@ from normalmesh.mesh.surface import Surface, face_normals
 from normalmesh.normals.camera import MAX_COORDINATE, Camera
 from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.heights import read_depth_map
 from normalmesh.output.mesh_formats import MESH_SUFFIXES
 from normalmesh.output.mesh_libraries import surface_of
 from normalmesh.runtime.row_blocks import row_blocks

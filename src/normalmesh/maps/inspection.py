@@ -28,7 +28,7 @@ from normalmesh.normals.diagnosis import Diagnosis
 from normalmesh.normals.noise import closure_error, component_noise
 from normalmesh.normals.principal_point import question_camera
 from normalmesh.normals.repairs import Repairs
-from normalmesh.photometric.rti import RTI_FORMATS
+from normalmesh.photometric.rti_model import RTI_FORMATS
 
 if TYPE_CHECKING:
     from normalmesh.files.windowed_arrays import WindowedArray

@@ -21,7 +21,8 @@ from normalmesh.files.packed_masks import ArrayMask, MaskPacker, PackedMask
 from normalmesh.files.windowed_arrays import ArrayInMemory, NpyWindows, WindowedArray
 from normalmesh.normals.normal_map import checked_mask
 from normalmesh.normals.windows import whole_window
-from normalmesh.photometric.rti import RTI_FORMATS, read_rti_normals, read_rti_size
+from normalmesh.photometric.rti import read_rti_normals
+from normalmesh.photometric.rti_model import RTI_FORMATS, read_rti_size
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -28,14 +28,10 @@ STRAIGHT = 4
 
 @dataclass(eq=False)
 class ClosedMesh:
-    """A mesh whose edges can be collapsed, flipped and split.
+    """A mesh whose edges can be collapsed, flipped and split, with arrays as in :class:`._closed_mesh.MeshArrays`.
 
-    Attributes
-    ----------
-    vertices, faces, real_faces, opposite, corner_of, flags
-        As in :class:`._closed_mesh.MeshArrays`. Vertex N is the ghost and has no position.
-    outline : OutlineArrays
-        The outline of the mesh as it was at the start, which decimation must keep, and the pixels that it covers.
+    Vertex N is the ghost and has no position. The outline is that of the mesh as it was at the start, which decimation
+    must keep, with the pixels that it covers.
     """
 
     vertices: Float
@@ -71,18 +67,9 @@ class ClosedMesh:
         locked: Bool | None = None,
         coverage: UInt8 | None = None,
     ) -> ClosedMesh:
-        """Close a mesh of an image of the given shape.
+        """Close a copy of a mesh of an image, in which vertices that are ``locked`` (N,) must stay as they are.
 
-        Parameters
-        ----------
-        mesh
-            The mesh; it is copied.
-        shape
-            Rows and columns of the image.
-        locked
-            (N,) vertices that must stay as they are.
-        coverage
-            (H, W) ``COVERED`` and ``FIXED`` pixels; default: computed, none of them fixed.
+        ``coverage`` (H, W) are the ``COVERED`` and ``FIXED`` pixels; by default it is computed, and none is fixed.
         """
         ghost = len(mesh.vertices)
         faces, opposite, after = _closed(mesh)

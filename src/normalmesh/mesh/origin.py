@@ -180,33 +180,18 @@ class Remeshing(_Totals):
 class HeightNoise:
     """What the uncertainty of the heights of a surface depends on, besides its shape.
 
-    Attributes
-    ----------
-    degrees, correlation : (P,)
-        Noise of the normals, as in :class:`.noise.Noise`, of each connected part of the surface.
-    formulation
-        ``"facets"`` or ``"vertices"``, see :func:`integrate`.
-    faces : (K,) int32
-        Faces on which a prior holds the surface.
-    feet : (K, 2)
-        Where it does, u and v in px.
-    weights : (K,)
-        Weights of these points.
-    face_deviations : (M,) float32
-        Standard deviation of the unknown (height, or logarithm of the depth) between each face and the surface that the
-        normals show.
-    vertex_deviations : (N,) float32
-        The same at each vertex.
+    The noise of the normals is that of each connected part (P), as in :class:`.noise.Noise`. Deviations are standard
+    deviations of the unknown (height, or logarithm of the depth) from the surface that the normals show.
     """
 
-    degrees: Float
-    correlation: Float
-    formulation: str
-    faces: Int32
-    feet: Float
-    weights: Float
-    face_deviations: Float32
-    vertex_deviations: Float32
+    degrees: Float  # (P,)
+    correlation: Float  # (P,)
+    formulation: str  # "facets" or "vertices", see integrate()
+    faces: Int32  # (K,) faces on which a prior holds the surface
+    feet: Float  # (K, 2) where it does, u and v in px
+    weights: Float  # (K,) of these points
+    face_deviations: Float32  # (M,)
+    vertex_deviations: Float32  # (N,)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_nonzero
-from normalmesh.array_types import Float, Int, Int32
+from normalmesh.array_types import Float, Int, Int32, Integer
 from normalmesh.errors import NormalMeshError, count_text, shape_text
 from normalmesh.mesh import _topology
 from normalmesh.mesh.components import components
@@ -119,12 +119,16 @@ class ScreenMesh:
         signs = np.empty(len(self.faces), np.int8)
         in_parallel(_topology.face_orientations, len(self.faces), self.vertices, self.faces, signs, grain=100_000)
         opposite, non_manifold_edges, misoriented_edges = self._corner_table
-        _, fans = _topology.vertex_corners(self.faces, opposite, len(self.vertices))
+        fan_counts = count_fans(self.faces, opposite, len(self.vertices))
         labels = self.components
         count = int(labels.max(initial=-1)) + 1
         loops = euler = np.zeros(count, np.int64)
-        if non_manifold_edges == misoriented_edges == 0 and fans.max(initial=0) <= 1:
-            boundary_edges, loops = _topology.boundary_loops(self.faces, opposite, labels, count)
+        if non_manifold_edges == misoriented_edges == 0 and fan_counts.max(initial=0) <= 1:
+            boundary = np.flatnonzero(opposite < 0)
+            ends = self.faces.ravel()[np.stack([following(boundary), preceding(boundary)], axis=1)]
+            boundary_edges = np.bincount(labels[ends[:, 0]], minlength=count)
+            _, one_of_loop = np.unique(components(ends, len(labels))[ends[:, 0]], return_index=True)
+            loops = np.bincount(labels[ends[one_of_loop, 0]], minlength=count)
             face_counts = np.bincount(labels[self.faces[:, 0]], minlength=count)
             edge_counts = (3 * face_counts + boundary_edges) // 2
             euler = np.bincount(labels, minlength=count) - edge_counts + face_counts
@@ -133,8 +137,8 @@ class ScreenMesh:
             degenerate_faces=int(np.count_nonzero(signs == 0)),
             non_manifold_edges=non_manifold_edges,
             misoriented_edges=misoriented_edges,
-            non_manifold_vertices=int(np.count_nonzero(fans > 1)),
-            unused_vertices=int(np.count_nonzero(fans == 0)),
+            non_manifold_vertices=int(np.count_nonzero(fan_counts > 1)),
+            unused_vertices=int(np.count_nonzero(fan_counts == 0)),
             boundary_loops=loops,
             euler_characteristics=euler,
         )
@@ -229,6 +233,40 @@ def corner_table(faces: Int32, vertex_count: int) -> tuple[Int32, int, int]:
         misoriented = int(np.count_nonzero(opposite == _topology.MISORIENTED))
         np.maximum(opposite, -1, out=opposite)
     return opposite, non_manifold, misoriented
+
+
+def fans(faces: Int32, opposite: Int32, uncut: Integer) -> tuple[Int32, Int32]:
+    """Return the fan (3M,) of faces that each corner belongs to, and the vertex (F,) of each fan.
+
+    Two corners of a vertex belong together if an edge runs from it between their faces, across from a corner ``uncut``.
+    """
+    across = opposite[uncut]
+    first = np.concatenate([following(uncut), preceding(uncut)])
+    second = np.concatenate([preceding(across), following(across)])
+    fan = components(np.stack([first, second], axis=1), len(opposite))
+    fan_vertex = np.empty(int(fan.max(initial=-1)) + 1, np.int32)
+    fan_vertex[fan] = faces.ravel()
+    return fan, fan_vertex
+
+
+def count_fans(faces: Int32, opposite: Int32, vertex_count: int) -> Int:
+    """Return the number (N,) of fans around each vertex: one if it is manifold."""
+    return np.bincount(fans(faces, opposite, inner_edges(opposite))[1], minlength=vertex_count)
+
+
+def inner_edges(opposite: Int32) -> Int:
+    """Return one of the two corners (E,) across from each edge between two faces."""
+    return np.flatnonzero(opposite > np.arange(len(opposite)))
+
+
+def following(corner: Integer) -> Integer:
+    """Return the next corners of the same faces."""
+    return corner - corner % 3 + (corner + 1) % 3
+
+
+def preceding(corner: Integer) -> Integer:
+    """Return the previous corners of the same faces."""
+    return corner - corner % 3 + (corner + 2) % 3
 
 
 def _array(values: ArrayLike, kinds: str, width: int, name: str) -> NDArray[Any]:

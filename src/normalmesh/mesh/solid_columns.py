@@ -32,30 +32,14 @@ APART, SHARE = 0.01, 0.1
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The columns of a surface of N vertices, M faces and E boundary edges.
+    """The columns of a surface of N vertices, M faces and E boundary edges."""
 
-    Attributes
-    ----------
-    faces : (M, 3)
-        Vertices of the surface.
-    column : (N,)
-        Column of each vertex, numbered from 0.
-    level : (N,)
-        Level of each vertex; equal ones in a column are one vertex of the solid.
-    screen : (C, 2)
-        Positions of the columns, in pixels.
-    edges : (E, 2)
-        First and last vertex of the boundary edges, with the surface on their left as the viewer sees it.
-    twin : (E,)
-        The edge on the other side of a cut, −1 along the outline.
-    """
-
-    faces: Int32
-    column: Int
-    level: Float
-    screen: Float
-    edges: Int
-    twin: Int
+    faces: Int32  # (M, 3) vertices of the surface
+    column: Int  # (N,) column of each vertex, numbered from 0
+    level: Float  # (N,) of each vertex; equal ones in a column are one vertex of the solid
+    screen: Float  # (C, 2) positions of the columns, in pixels
+    edges: Int  # (E, 2) first and last vertex of boundary edges, with the surface on their left as the viewer sees it
+    twin: Int  # (E,) the edge on the other side of a cut, −1 along the outline
 
     @classmethod
     def of(cls, surface: Surface) -> Columns:

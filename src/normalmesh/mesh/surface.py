@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
     from normalmesh.integration.uncertainty import HeightDifference
     from normalmesh.mesh.solid import Solid
+    from normalmesh.normals.georeference import GeoReference
     from normalmesh.normals.noise import Noise
-    from normalmesh.output.depth_tiff import GeoReference
-    from normalmesh.output.glb_placement import Scale
+    from normalmesh.output.glb import Scale
     from normalmesh.output.mesh_libraries import MeshLike
     from normalmesh.output.textures import Texture
 

@@ -39,24 +39,13 @@ def has_walls(gaps: str, camera: Camera, filled: float, repeats: Repeats | None)
 
 
 def walls_of(mesh: ScreenMesh, level: Float) -> Int32:
-    """Return the walls of a mesh that is cut.
+    """Return the walls (W, 3) of a mesh that is cut, counter-clockwise as seen from the lower side.
 
-    Vertices at the same place between which the mesh is cut form a column. Walls join the edges on both sides of a cut,
-    and have as corners all vertices of the columns at their ends that lie in between: where three cuts meet, the
-    highest wall borders on the two others. Oriented like the faces, they leave boundary edges at the outline only. An
-    edge has four faces where levels around a column rise, fall and rise again.
-
-    Parameters
-    ----------
-    mesh
-        With N vertices on the screen.
-    level
-        (N,) unknown of the camera at the vertices, larger towards the viewer.
-
-    Returns
-    -------
-    (W, 3) int32
-        Vertices of the walls, counter-clockwise as seen from the lower side.
+    ``level`` (N,) is the unknown of the camera at the vertices, larger towards the viewer. Vertices at the same place
+    between which the mesh is cut form a column. Walls join the edges on both sides of a cut, and have as corners all
+    vertices of the columns at their ends that lie in between: where three cuts meet, the highest wall borders on the
+    two others. Oriented like the faces, they leave boundary edges at the outline only. An edge has four faces where
+    levels around a column rise, fall and rise again.
     """
     one, other = slits(mesh)
     # The two sides of a slit run in opposite directions.

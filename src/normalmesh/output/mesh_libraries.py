@@ -149,7 +149,7 @@ def _on_faces(vertices: Float, faces: Int32, walls: Int32) -> Int32:
 def _mesh_arrays(mesh: Any) -> tuple[NDArray[Any], NDArray[Any], str | None]:
     """Return vertices (N, 3), faces (M, 3) and the unit, where one is known, of a mesh of any library, or of a file."""
     if isinstance(mesh, str | PathLike):
-        from normalmesh.output.mesh_conversion import read_mesh
+        from normalmesh.output.mesh_reading import read_mesh
 
         mesh = read_mesh(checked_path(mesh, "mesh"))
     if isinstance(mesh, tuple | list) and len(mesh) == 2:

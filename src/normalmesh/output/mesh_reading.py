@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +25,36 @@ if TYPE_CHECKING:
 KIND = "a triangle mesh (PLY, OBJ, STL, GLB, glTF, OFF or 3MF)"
 #: Bytes that a vertex or a face takes at least until a mesh is ready.
 BYTES = 100
+#: Options with which trimesh neither merges nor sorts anything.
+AS_STORED: dict[str, Any] = {"process": False, "maintain_order": True, "fix_texture": False}
+
+
+def read_mesh(path: Path) -> Trimesh:
+    """Return the mesh of a file, with its parts in their places."""
+    import trimesh
+
+    parts = read_parts(path, **AS_STORED)
+    with reading(path, KIND):
+        mesh: Trimesh = parts[0] if len(parts) == 1 else cast("Trimesh", trimesh.util.concatenate(parts))
+        colours = mesh.vertex_attributes.pop("color", None)
+        if colours is not None:  # of a PLY file, which may have coordinates into a texture, but never the texture
+            mesh.visual = trimesh.visual.ColorVisuals(mesh, vertex_colors=colours)
+        if not MESH_FORMATS[path.suffix.lower()].shares_vertices:
+            mesh.merge_vertices(digits_vertex=_decimals(mesh))
+    return mesh
+
+
+def _decimals(mesh: Trimesh) -> int:
+    """Return to how many decimals positions are compared: 8, more for a small mesh, or as many as 64 bits hold."""
+    extent, largest = float(np.ptp(mesh.vertices, axis=0).max()), float(np.abs(mesh.vertices).max())
+    wanted = 8 - math.floor(math.log10(min(extent, 1.0) or 1.0))
+    return min(wanted, math.floor(math.log10(2**62 / (largest or 1.0))))
 
 
 def read_parts(path: Path, include_cache: bool = False, **options: Any) -> list[Trimesh]:
     """Return the meshes of a file, each in its place; ``options`` are those of trimesh.
 
     GLB files of this program are read in the coordinates of their surface, not in those of their scene.
-
     ``include_cache`` keeps the normals of the file, which are in the cache of a mesh.
     """
     import trimesh
@@ -47,13 +71,12 @@ def read_parts(path: Path, include_cache: bool = False, **options: Any) -> list[
         scene = trimesh.load_scene(io.BytesIO(content), file_type=kind, resolver=_neighbours(path), **options)
         placed = [scene.graph[node] for node in scene.graph.nodes_geometry]
         meshes = [(scene.geometry[name], placement) for placement, name in placed]
-        meshes = [(mesh, placement) for mesh, placement in meshes if _is_mesh(mesh)]
+        meshes = [(mesh, place) for mesh, place in meshes if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)]
         # One mesh may be in thousands of places.
         refuse_beyond_memory(path, BYTES * sum(len(mesh.vertices) + len(mesh.faces) for mesh, _ in meshes))
         for mesh, _ in meshes:
             used_vertices(path_text(path), mesh.vertices, mesh.faces)
-        copies = [(mesh.copy(include_cache=include_cache), placement) for mesh, placement in meshes]
-        parts = [_placed(part, place) for part, place in copies]
+        parts = [_placed(mesh.copy(include_cache=include_cache), place) for mesh, place in meshes]
     for mesh, _ in meshes:
         warn_of_strength(path, mesh.metadata.get("strength", 1))
     if not parts:
@@ -94,12 +117,6 @@ def used_vertices(name: str, vertices: Float, faces: NDArray[np.generic]) -> Boo
     if lost:
         raise NormalMeshError(f"{name}: {count_text(lost, 'vertex is', 'vertices are')} not finite")
     return used
-
-
-def _is_mesh(geometry: object) -> bool:
-    from trimesh import Trimesh
-
-    return isinstance(geometry, Trimesh) and len(geometry.faces) > 0
 
 
 def _neighbours(path: Path) -> Resolver:

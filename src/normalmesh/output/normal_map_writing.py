@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import warnings
 from os import PathLike
 
 import numpy as np
 
 from normalmesh.arguments import checked_path
 from normalmesh.array_types import Bool, Float, Floating
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
+from normalmesh.errors import NormalMeshError, path_text, warn_caller
 from normalmesh.files.arrays import CAMERA_MATRIX, PIXEL_SIZE
 from normalmesh.files.atomic import Files, check_targets, write_atomically
 from normalmesh.files.encoding import NORMALS_SUFFIXES, checked_bits, checked_suffix, encode_normals
@@ -47,11 +46,9 @@ def save_normal_map(
     write_atomically(contents)
     held = matrix_file is not None or (suffix == ".npz" and _camera_arrays(normal_map.camera))
     if not held and normal_map.camera != Orthographic():
-        warnings.warn(
+        warn_caller(
             f"{path_text(target)} does not hold the camera ({normal_map.camera.describe()}): give it again when the "
-            "file is read, or write NPZ" + ", or matrix=…" * (normal_map.camera.matrix() is not None),
-            NormalMeshWarning,
-            stacklevel=3,
+            "file is read, or write NPZ" + ", or matrix=…" * (normal_map.camera.matrix() is not None)
         )
 
 

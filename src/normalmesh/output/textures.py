@@ -14,7 +14,8 @@ from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.files.formats import file_format, reading, unusable
 from normalmesh.files.pillow_images import ORIENTATION, opened_image
 from normalmesh.files.size_limits import check_image_size
-from normalmesh.photometric.rti import RTI_FORMATS, read_rti
+from normalmesh.photometric.rti import read_rti
+from normalmesh.photometric.rti_model import RTI_FORMATS
 
 if TYPE_CHECKING:
     from PIL.Image import Image

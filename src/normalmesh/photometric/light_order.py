@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.array_types import Float
+from normalmesh.mesh.components import components
 from normalmesh.photometric.matt_surface import least_shaded
 
 #: The least number of photographs and of pixels to judge by.
@@ -171,19 +172,10 @@ def _certain(gram: Float, lights: Float, order: NDArray[np.intp]) -> NDArray[np.
     return certain
 
 
-def _cycles(order: NDArray[np.intp]) -> list[list[int]]:
+def _cycles(order: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     """Return the cycles of a permutation that are longer than one."""
-    left, cycles = set(range(len(order))), []
-    while left:
-        place = min(left)
-        cycle = []
-        while place in left:
-            left.remove(place)
-            cycle.append(place)
-            place = int(order[place])
-        if len(cycle) > 1:
-            cycles.append(cycle)
-    return cycles
+    cycle = components(np.column_stack([np.arange(len(order)), order]), len(order))
+    return [np.flatnonzero(cycle == label) for label in np.flatnonzero(np.bincount(cycle) > 1)]
 
 
 def _described(order: NDArray[np.intp]) -> str:

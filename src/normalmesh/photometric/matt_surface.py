@@ -15,51 +15,31 @@ COPLANAR = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class PhotographedSurface:
-    """Photographs of a surface, and what is known about them.
+    """K photographs of a surface, and what is known about them.
 
-    Attributes
-    ----------
-    taken
-        K photographs.
-    strength
-        Intensities (K, 1 or channels) of the lights.
-    limits
-        The values, as stored, from which on each photograph is clipped.
-    lights
-        Unit directions (K, 3).
-    foreground
-        Mask (H, W).
-    natural
-        Order of the photographs by the numbers in the names of their files, where that is another one.
+    Lights have unit directions (K, 3) and intensities ``strength`` (K, 1 or channels). From the values ``limits`` on,
+    as stored, photographs are clipped. ``natural`` is their order by the numbers in the names of their files, where
+    that is another one.
     """
 
     taken: list[Photograph]
+    lights: Float
     strength: Float
     limits: list[float]
-    lights: Float
     foreground: Bool
-    natural: tuple[int, ...] | None = None
+    natural: tuple[int, ...] | None
 
-
-def observations(
-    taken: list[Photograph],
-    rows: slice | tuple[slice, slice],
-    inside: Bool,
-    strength: Float,
-    limits: list[float],
-) -> tuple[Float, Bool]:
-    """Return values (K, P, channels) of foreground pixels under lights of intensity 1, and which (K, P) count.
-
-    ``rows`` may be slices of rows and columns, too; ``inside`` is the mask of what they select.
-    """
-    values = np.stack([shot.values[rows][inside] for shot in taken]).astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        usable = np.all(np.isfinite(values) & (values < np.reshape(limits, (-1, 1, 1))), axis=2)
-        usable &= values.sum(axis=2) > 0
-    values[~usable] = 0
-    scale = np.array([shot.maximum or 1 for shot in taken])
-    values /= (scale[:, None] * strength)[:, None, :]
-    return values, usable
+    def observations(self, window: slice | tuple[slice, slice]) -> tuple[Float, Bool]:
+        """Return values (K, P, channels) of foreground pixels under lights of intensity 1, and which (K, P) count."""
+        inside = self.foreground[window]
+        values = np.stack([shot.values[window][inside] for shot in self.taken]).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            usable = np.all(np.isfinite(values) & (values < np.reshape(self.limits, (-1, 1, 1))), axis=2)
+            usable &= values.sum(axis=2) > 0
+        values[~usable] = 0
+        scale = np.array([shot.maximum or 1 for shot in self.taken])
+        values /= (scale[:, None] * self.strength)[:, None, :]
+        return values, usable
 
 
 def trim(usable: Bool, grey: Float, dark: int, bright: int) -> None:
@@ -91,20 +71,31 @@ def fit(values: Float, usable: Bool, lights: Float) -> tuple[Float, Float, Float
     if usable.all():
         scaled = grey.T @ np.linalg.pinv(lights).T
     else:
-        products = (lights[:, :, None] * lights[:, None, :]).reshape(-1, 9)
-        systems = (usable.T.astype(np.float64) @ products).reshape(-1, 3, 3)
-        independent = spread(systems) > COPLANAR
-        systems[~independent] = np.eye(3)
-        scaled = np.linalg.solve(systems, (np.where(usable, grey, 0).T @ lights)[:, :, None])[:, :, 0]
-        scaled[~independent] = 0
-    length = np.linalg.norm(scaled, axis=1, keepdims=True)
-    normals = np.divide(scaled, length, out=np.zeros_like(scaled), where=length > 0)
+        scaled = solved_systems(usable.T.astype(np.float64), np.where(usable, grey, 0).T, lights, COPLANAR)
+    normals = normalised(scaled)
     shading = np.where(usable, lights @ normals.T, 0)
     squared = np.maximum((shading**2).sum(axis=0), 1e-300)
     albedo = np.einsum("kpc,kp->pc", values, shading) / squared[:, None]
     missed = np.where(usable, grey - shading * albedo.mean(axis=1), 0)
     residual = np.sqrt((missed**2).sum(axis=0) / np.maximum(usable.sum(axis=0), 1))
-    return normals, albedo, np.where(length[:, 0] > 0, residual, 0)
+    return normals, albedo, np.where(normals.any(axis=1), residual, 0)
+
+
+def solved_systems(weights: Float, weighted: Float, lights: Float, least: float) -> Float:
+    """Return ρn (P, 3) from weights and weighted values (P, K); zero where lights have only the least spread."""
+    products = (lights[:, :, None] * lights[:, None, :]).reshape(-1, 9)
+    systems = (weights @ products).reshape(-1, 3, 3)
+    independent = spread(systems) > least
+    systems[~independent] = np.eye(3)
+    scaled: Float = np.linalg.solve(systems, (weighted @ lights)[:, :, None])[:, :, 0]
+    scaled[~independent] = 0
+    return scaled
+
+
+def normalised(vectors: Float) -> Float:
+    """Return vectors (P, 3) of unit length, or zero."""
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)
 
 
 def spread(systems: Float) -> Float:

@@ -12,7 +12,7 @@ from normalmesh.normals.conventions import Convention
 from normalmesh.normals.diagnosis import diagnose
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.photometric.light_order import doubts_about_order
-from normalmesh.photometric.matt_surface import PhotographedSurface, fit, least_shaded, observations
+from normalmesh.photometric.matt_surface import PhotographedSurface, fit, least_shaded
 
 #: Number of values of the photographs that are sampled, and the least number of pixels or values to judge by.
 SAMPLED, LEAST = 1 << 20, 20
@@ -41,7 +41,7 @@ def doubts_about_images(given: PhotographedSurface) -> Iterator[str]:
     rows, columns = given.foreground.shape
     step = max(1, math.isqrt(rows * columns * len(given.taken) // SAMPLED))
     every = (slice(None, None, step), slice(None, None, step))
-    values, usable = observations(given.taken, every, given.foreground[every], given.strength, given.limits)
+    values, usable = given.observations(every)
     grey = values.mean(axis=2)[:, usable.all(axis=0)]
     yield from _doubts_about_response(grey, given.lights)
     yield from doubts_about_order(grey, given.lights, given.natural)

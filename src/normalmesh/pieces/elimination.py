@@ -31,7 +31,7 @@ from normalmesh.pieces.elimination_tasks import (
     substitute_back,
     substitute_forward,
 )
-from normalmesh.pieces.merge_plan import MergeNode, MergeTree, plan_merges
+from normalmesh.pieces.merge_plan import MergeLevels, MergeNode, plan_merges
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.solvers.gauge import Gauge
 from normalmesh.solvers.sparse_system import ROUNDING, TOLERANCE, Solution
@@ -53,7 +53,7 @@ class TiledSystem:
         Engine. Arguments are arrays, numbers, systems of tiles and results of earlier stages, which are only handed on.
     """
 
-    def __init__(self, partition: Partition, tree: MergeTree, run: Run) -> None:
+    def __init__(self, partition: Partition, tree: MergeLevels, run: Run) -> None:
         self._partition, self._run = partition, run
         labels, component = np.unique(partition.gauge.component[partition.separators], return_inverse=True)
         self._gauge = Gauge(component.astype(np.int32), partition.gauge.floating[labels])
@@ -180,25 +180,14 @@ def _add(missing: Float, level: Mapping[int, MergeNode], results: Mapping[int, A
 class TiledEquations:
     """Equations of which only the edges are in memory; see :class:`.prior_correction.Equations`.
 
-    Attributes
-    ----------
-    elements : Elements
-        Edges alone.
-    part : (M,) int
-        Connected part of each face.
-    tile : (M,) int
-        The tile of each face.
-    centroids : (M, 2)
-    tree : MergeTree
-    run : Run
-        Engine. Names of stages are those of :class:`.TiledSystem`.
+    ``run`` is handed to :class:`.TiledSystem`, whose stages have names.
     """
 
-    elements: Elements
-    part: Integer
-    tile: Integer
-    centroids: Float
-    tree: MergeTree
+    elements: Elements  # edges alone
+    part: Integer  # (M,): connected part of each face
+    tile: Integer  # (M,): the tile of each face
+    centroids: Float  # (M, 2)
+    tree: MergeLevels
     run: Run
 
     def diagonal(self) -> Float:
@@ -218,17 +207,12 @@ class TiledEquations:
         pairs, weights, steps = self.elements.pairs, self.elements.weights, self.elements.steps
         kept = number[pairs[:, 0]] >= 0
         elements = Elements.of_edges(number[pairs[kept]], weights[kept], steps[kept], len(chosen))
-        return replace(
-            self,
-            elements=elements,
-            part=self.part[chosen],
-            tile=self.tile[chosen],
-            centroids=self.centroids[chosen],
-        )
+        arrays = self.part[chosen], self.tile[chosen], self.centroids[chosen]
+        return TiledEquations(elements, *arrays, self.tree, self.run)
 
     def with_terms(self, rows: csr_matrix, weights: Float) -> Solve:
         """Return what solves the system with terms ``Σ weight (row · x)²``, which each part has some of."""
-        elements = replace(self.elements, rows=rows, row_weights=weights, row_values=np.zeros(len(weights)))
+        elements = replace(self.elements, rows=rows, row_weights=weights, row_values=np.zeros_like(weights))
         _, part = np.unique(self.part, return_inverse=True)
         gauge = Gauge(part.astype(np.int32), np.zeros(int(part.max()) + 1, np.bool_))
         system = TiledSystem(Partition(elements, self.tile, self.centroids, gauge), self.tree, self.run)

@@ -57,16 +57,12 @@ def merge_nodes(
     """
     parts = ((at, child["triangle"]) for child, at in zip(children, places, strict=True))
     panel, triangle = eliminated(parts, pins, beyond)
-    return {"panel": panel, "triangle": triangle, **_forward(panel, right_side, beyond)}
+    return {"panel": panel, "triangle": triangle, **substitute_forward({"panel": panel}, right_side, beyond)}
 
 
 def substitute_forward(node: Arrays, right_side: Float, beyond: int) -> dict[str, Float]:
     """Return ``forward``, for :func:`substitute_back`, and ``right`` (beyond,), what is added for others."""
-    return _forward(node["panel"], right_side, beyond)
-
-
-def _forward(panel: Float, right_side: Float, beyond: int) -> dict[str, Float]:
-    substituted, right = forward(panel, np.concatenate([right_side, np.zeros(beyond)]))
+    substituted, right = forward(node["panel"], np.concatenate([right_side, np.zeros(beyond)]))
     return {"forward": substituted, "right": right}
 
 
@@ -93,7 +89,7 @@ def expand_tile(system: TileSystem, border: Float, right_side: Float | None, max
     missing : (b,)
         What the interior leaves of its residual for the border, plus the residual of the border.
     """
-    elimination, gauge, inside = _eliminated(system), _gauge(system), int(system.inside)
+    elimination, gauge, inside = _eliminated(system), _gauge(system), system.inside
     right = _residuals(system, np.zeros(system.size), right_side)
     x, last = elimination.expanded(right, border), np.inf
     while True:
@@ -123,10 +119,8 @@ def _residuals(system: TileSystem, x: Float, right_side: Float | None) -> Float:
     gaps = x[first] - x[second]
     flow = system.weights * (gaps + system.steps if own else gaps)
     residual = _at_faces(second, flow, x) - _at_faces(first, flow, x)
-    residual += system.held * (system.values - x if own else -x)
-    if len(system.row_weights):
-        rows = system.rows
-        residual += rows.T @ (system.row_weights * ((system.row_values if own else 0.0) - rows @ x))
+    rows = system.rows
+    residual += rows.T @ (system.row_weights * ((system.row_values if own else 0.0) - rows @ x))
     return residual if right_side is None else residual + right_side
 
 
@@ -136,8 +130,7 @@ def _sizes(system: TileSystem, x: Float) -> Float:
     flow = system.weights * (size[first] + size[second])
     rows = abs(system.rows)
     sizes = _at_faces(second, flow, x) + _at_faces(first, flow, x)
-    sizes += system.held * size + rows.T @ (system.row_weights * (rows @ size))
-    return sizes
+    return sizes + rows.T @ (system.row_weights * (rows @ size))
 
 
 def _at_faces(faces: Integer, flow: Float, x: Float) -> Float:
@@ -153,12 +146,12 @@ def _gauge(system: TileSystem) -> Gauge:
 
 def _eliminated(system: TileSystem) -> BorderElimination:
     """Eliminate the interior of a tile."""
-    (a, b), w, every = system.pairs.T, system.weights, np.arange(system.size, dtype=np.int32)
-    numbers = np.concatenate([-w, -w, w, w, system.held])
+    (a, b), w, nothing = system.pairs.T, system.weights, np.zeros(system.size)
+    every = np.arange(system.size, dtype=np.int32)
+    numbers = np.concatenate([-w, -w, w, w, nothing])
     places = np.concatenate([a, b, a, b, every]), np.concatenate([b, a, a, b, every])
-    matrix = csr_matrix(coo_matrix((numbers, places), shape=(system.size, system.size)))
+    matrix, rows = csr_matrix(coo_matrix((numbers, places), shape=(system.size, system.size))), system.rows
     if len(system.row_weights):
-        rows = system.rows
         matrix = csr_matrix(matrix + rows.T @ rows.multiply(system.row_weights[:, None]))
     matrix.sort_indices()
-    return BorderElimination(matrix, every[int(system.inside) :], system.coordinates, _gauge(system))
+    return BorderElimination(matrix, every[system.inside :], system.coordinates, _gauge(system))

@@ -147,11 +147,3 @@ def tile_coverage(clean: CleanMap, tile: Window, flipped: Int) -> Arrays:
     row, column = np.divmod(flipped, clean.shape[1])
     labels = clean.components.labels(tile)[row - tile.top, column - tile.left]
     return {"components": labels[labels > 0] - 1, "spilled": np.array(np.count_nonzero(labels == 0))}
-
-
-def components_at(clean: CleanMap, tile: Window, points: Float) -> Arrays:
-    """Return the ``components`` (K,) of the mask at points (K, 2) of a tile, −1 outside of it."""
-    column, row = np.floor(points).astype(np.int64).T
-    row, column = np.clip(row, tile.top, tile.bottom - 1), np.clip(column, tile.left, tile.right - 1)
-    labels = clean.components.labels(tile)
-    return {"components": labels[row - tile.top, column - tile.left] - 1}

@@ -7,77 +7,48 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from normalmesh.array_types import Float, Int, Integer
+from normalmesh.array_types import Float, Integer
 
-
-@dataclass(frozen=True)
-class MergeTree:
-    """Binary tree over the tiles of a grid.
-
-    Attributes
-    ----------
-    levels
-        For each level, from the tiles upwards, its nodes as (number, (child, child)). Tiles are numbered row by row,
-        nodes follow. A child may lie several levels below.
-    """
-
-    levels: tuple[tuple[tuple[int, tuple[int, int]], ...], ...]
-
-    @classmethod
-    def of(cls, rows: int, columns: int) -> MergeTree:
-        """Return the tree over a grid of tiles.
-
-        Neighbours are paired across the shorter extent of the merged rectangles, so that these stay compact and their
-        outlines short.
-        """
-        grid = np.arange(rows * columns).reshape(rows, columns)
-        height, width, free, levels = 1, 1, rows * columns, []
-        while grid.size > 1:
-            in_rows = grid.shape[1] == 1 or (grid.shape[0] > 1 and (height, -len(grid)) < (width, -grid.shape[1]))
-            height, width = (2 * height, width) if in_rows else (height, 2 * width)
-            merged, nodes = _paired(grid.T if in_rows else grid, free)
-            grid = merged.T if in_rows else merged
-            free += len(nodes)
-            levels.append(tuple(nodes))
-        return cls(tuple(levels))
-
-
-def _paired(grid: Int, free: int) -> tuple[Int, list[tuple[int, tuple[int, int]]]]:
-    """Merge neighbours within each row of a grid, into nodes from number ``free`` on; the last one may stay alone."""
-    first, second = grid[:, :-1:2], grid[:, 1::2]
-    numbers = free + np.arange(first.size).reshape(first.shape)
-    nodes = [
-        (int(node), (int(a), int(b))) for node, a, b in zip(numbers.ravel(), first.ravel(), second.ravel(), strict=True)
-    ]
-    alone = grid[:, 2 * first.shape[1] :]
-    return np.concatenate([numbers, alone], axis=1), nodes
+#: Nodes of each level, from the tiles upwards, with their two children, which may lie several levels below. Tiles are
+#: numbered row by row, nodes follow.
+MergeLevels = list[dict[int, tuple[int, int]]]
 
 
 @dataclass(frozen=True, eq=False)
 class MergeNode:
-    """A node of the merge tree.
-
-    Attributes
-    ----------
-    children
-        Numbers of tiles or nodes.
-    places
-        For each child, where its unknowns are among those of the node: its own ones, then those beyond.
-    own, beyond : (k,), (b,) int
-        Separators that are eliminated here, and that are handed on, ascending.
-    pins : (k,)
-        Numbers to be added to the diagonal of own separators, which fix free constants.
-    """
+    """A node of the merge tree, whose ``children`` are tiles or nodes."""
 
     children: tuple[int, ...]
-    places: tuple[Integer, ...]
-    own: Integer
-    beyond: Integer
-    pins: Float
+    places: tuple[Integer, ...]  # for each child, where its unknowns are among own separators, then those beyond
+    own: Integer  # (k,) separators that are eliminated here, ascending
+    beyond: Integer  # (b,) separators that are handed on, ascending
+    pins: Float  # (k,) numbers to be added to the diagonal of own separators, which fix free constants
+
+
+def merge_levels(rows: int, columns: int) -> MergeLevels:
+    """Return the binary tree over a grid of tiles.
+
+    Neighbours are paired across the shorter extent of the merged rectangles, so that these stay compact and their
+    outlines short; the last one of a row may stay alone.
+    """
+    grid = np.arange(rows * columns).reshape(rows, columns)
+    height, width, levels = 1, 1, MergeLevels()
+    while grid.size > 1:
+        in_rows = grid.shape[1] == 1 or (grid.shape[0] > 1 and (height, -len(grid)) < (width, -grid.shape[1]))
+        height, width = (2 * height, width) if in_rows else (height, 2 * width)
+        grid = grid.T if in_rows else grid
+        pairs = grid[:, : grid.shape[1] // 2 * 2].reshape(len(grid), -1, 2)
+        nodes = rows * columns + sum(map(len, levels)) + np.arange(pairs.size // 2).reshape(pairs.shape[:2])
+        levels.append(
+            {int(node): (int(a), int(b)) for node, (a, b) in zip(nodes.flat, pairs.reshape(-1, 2), strict=True)}
+        )
+        grid = np.concatenate([nodes, grid[:, 2 * pairs.shape[1] :]], axis=1)
+        grid = grid.T if in_rows else grid
+    return levels
 
 
 def plan_merges(
-    tree: MergeTree, borders: Mapping[int, Integer], floating: Integer, diagonal: Float
+    tree: MergeLevels, borders: Mapping[int, Integer], floating: Integer, diagonal: Float
 ) -> list[dict[int, MergeNode]]:
     """Return the nodes of each level, by number.
 
@@ -98,9 +69,9 @@ def plan_merges(
     handed = {tile: (border, np.ones(len(border), np.int64)) for tile, border in borders.items() if len(border)}
     stands_for: dict[int, int] = {}
     levels: list[dict[int, MergeNode]] = []
-    for level in tree.levels:
+    for level in tree:
         nodes: dict[int, MergeNode] = {}
-        for number, pair in level:
+        for number, pair in level.items():
             children = [each for each in (stands_for.get(child, child) for child in pair) if each in handed]
             if len(children) < 2:
                 stands_for[number] = children[0] if children else number

@@ -37,7 +37,7 @@ from normalmesh.pieces.integration_tasks import (
     tile_heights,
     tile_variances,
 )
-from normalmesh.pieces.merge_plan import MergeTree
+from normalmesh.pieces.merge_plan import merge_levels
 from normalmesh.pieces.repeating_map import level_map
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.pieces.tile_faces import TileFaces, TileMesh
@@ -210,7 +210,7 @@ class MeshInPieces:
         centroids, held, values = faces.gathered(equations, "centroids", "held", "values")
         pairs, weights, steps = (np.concatenate([equations[t][name] for t in faces.tiles]) for name in _EDGES)
         edges = Elements.of_edges(pairs, weights, steps, len(faces.tile))
-        tree, scale = MergeTree.of(*self._grid.counts), self._clean.camera.pixel_length
+        tree, scale = merge_levels(*self._grid.counts), self._clean.camera.pixel_length
         elements = edges if held is None else edges.holding(held, values)
         centroids = centroids if repeats is None else repeats.folded(centroids)
         solution = TiledSystem(Partition(elements, faces.tile, centroids), tree, run).solve(max_error=MAX_ERROR * scale)

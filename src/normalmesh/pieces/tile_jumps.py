@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from normalmesh.engine.array_file import Arrays, packed, unpacked
@@ -25,15 +24,13 @@ def tiled_jumps(clean: CleanMap, discontinuities: bool | str, run: Run, side: in
     """
     if discontinuities is False:
         return Jumps()
-    components, always = clean.components, discontinuities is True
-    heights, widths = (components.rectangles[:, 2:] - components.rectangles[:, :2]).T
-    chosen, large = components.areas >= MIN_COMPONENT, heights * widths > side * side
-    groups = groups_of(components, np.flatnonzero(chosen & ~large), side)
+    always = discontinuities is True
+    groups, large = groups_of(clean.components, MIN_COMPONENT, side)
     arguments = {key: (clean, *group, always, min_certainty) for key, group in groups.items()}
     found: dict[int, Jumps] = {}
     for result in run("jumps", jumps_in_window, arguments).values():
         found |= unpacked(result)
-    for number in np.flatnonzero(chosen & large).tolist():
+    for number in large:
         found[number] = _jumps_of_large(clean, number, always, min_certainty, run, side)
     return Jumps.joined(found[number] for number in sorted(found))
 

@@ -26,14 +26,13 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import MapNoise, given_noise
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.integration_tasks import components_at
+from normalmesh.pieces.clean_map import CleanMap, at_points, labels_at
 from normalmesh.pieces.map_windows import Window, WindowedMap, filled_window
 from normalmesh.pieces.mask_components import find_components
 from normalmesh.pieces.mesh_in_pieces import DECIMATE, MeshInPieces
 from normalmesh.pieces.repeating_map import level_map
 from normalmesh.pieces.tile_faces import TileFaces, TileMesh
-from normalmesh.pieces.tile_grid import TileGrid, at_points
+from normalmesh.pieces.tile_grid import TileGrid
 from normalmesh.pieces.tile_jumps import tiled_jumps, tiled_jumps_along
 from normalmesh.pieces.tile_levelling import levelled_tiles, warn_of_sides
 from normalmesh.pieces.tile_noise import find_noise
@@ -150,10 +149,8 @@ class InTiles:
         assert self.jumps is not None
         whole, target, runner = mesh
         run = runner.run
-        labels = partial(
-            at_points, self.clean, self.grid, stage="labels", task=components_at, name="components", run=run
-        )
-        noises = component_noises(self.noise, whole.screen(), whole.component, lambda points: labels(points) + 1)
+        labels = partial(at_points, self.clean, self.grid, stage="labels", task=labels_at, run=run)
+        noises = component_noises(self.noise, whole.screen(), whole.component, labels)
         of_heights, jumps = with_rounding(noises, self.noise.rounding), self.jumps
         if whole.repeats is not None:
             jumps, whole.repeats = levelled_tiles(self.clean, whole.repeats, jumps, self.grid, run)

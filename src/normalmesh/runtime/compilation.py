@@ -1,4 +1,4 @@
-"""What happens while Numba compiles kernels: progress is reported, time counted, references to arrays are checked.
+"""What happens while Numba compiles kernels: progress is reported, time counted.
 
 The garbage collector and Ctrl-C wait meanwhile.
 """
@@ -14,10 +14,7 @@ from threading import current_thread, main_thread
 from typing import Any
 from weakref import WeakSet
 
-from numba import types
 from numba.core import event
-
-from normalmesh.runtime.kernel_parts import names_used
 
 #: The kernels of all modules that are imported.
 kernels: WeakSet[Any] = WeakSet()
@@ -27,14 +24,10 @@ class _Compilation(event.Listener):
     """Told of the beginning and the end of each compilation.
 
     Compilations are nested, as a kernel compiles those that it calls; Numba lets only one thread compile at a time.
-
-    Attributes
-    ----------
-    observers
-        Called when the compilation of a kernel that Python calls begins.
     """
 
     def __init__(self) -> None:
+        # Called when the compilation of a kernel that Python calls begins.
         self.observers: list[Callable[[], None]] = []
         self._depth, self._began, self._seconds = 0, 0.0, 0.0
         self._outermost = ExitStack()
@@ -54,7 +47,6 @@ class _Compilation(event.Listener):
         if self._depth == 0:
             self._seconds += time.monotonic() - self._began
             self._outermost.close()
-        _check_references(event.data["dispatcher"])
 
     @property
     def is_running(self) -> bool:
@@ -132,28 +124,3 @@ def _interrupts_held() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if held:
             signal.raise_signal(signal.SIGINT)
-
-
-def _check_references(caller: Any) -> None:
-    """Raise TypeError if an array is returned from a kernel that counts references to one that does not, or vice versa.
-
-    Such an array would never be released, or twice. Numba itself refuses to create arrays in kernels that do not count.
-    """
-    for name, value in names_used(caller.py_func):
-        called = getattr(value, "dispatcher", None)  # of an inner kernel
-        if called is None or _counts_references(called) == _counts_references(caller):
-            continue
-        if any(_has_arrays(signature.return_type) for signature in called.nopython_signatures):
-            raise TypeError(
-                f"{name} returns arrays to {caller.__qualname__}: only one of them has the option allocates=True"
-            )
-
-
-def _counts_references(dispatcher: Any) -> bool:
-    """Return whether a kernel counts references to arrays."""
-    return bool(dispatcher.targetoptions.get("_nrt", True))
-
-
-def _has_arrays(kind: types.Type) -> bool:
-    """Return whether a type is an array, or a tuple that contains one."""
-    return isinstance(kind, types.Array) or any(map(_has_arrays, getattr(kind, "types", ())))

@@ -56,12 +56,7 @@ def is_terminal(stream: TextIO) -> bool:
 class ProgressBar:
     """A callback for progress that shows stage, percentage, vertices and time left.
 
-    Parameters
-    ----------
-    enabled
-        Whether to show anything.
-    stream
-        Where to show it unless this is a notebook; by default standard error.
+    It is shown on a stream, by default standard error, unless this is a notebook.
     """
 
     def __init__(self, enabled: bool = True, stream: TextIO | None = None) -> None:

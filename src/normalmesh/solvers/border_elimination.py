@@ -18,42 +18,20 @@ from normalmesh.solvers.gauge import Gauge
 
 
 class BorderElimination:
-    """The eliminated interior of a system.
+    """The eliminated interior of a system, which must be positive definite.
 
-    Parameters
-    ----------
-    matrix
-        (n, n), symmetric.
-    border
-        (b,) unknowns that stay, in the order of the condensed system.
-    coordinates
-        (n, 2) positions of the unknowns in the plane.
-    gauge
-        Floating components, which must have no contact to the border. One unknown of each is zero, if the right-hand
-        side sums to zero over the component. By default there is none.
-    workspace
-        Memory for the factor and for updates. By default, the elimination has its own.
-
-    Raises
-    ------
-    NormalMeshError
-        The matrix of the interior is not positive definite.
+    ``border`` (b,) are the unknowns that stay, in the order of the condensed system; ``coordinates`` (n, 2) positions
+    of all in the plane. Floating components of the ``gauge`` must have no contact to the border. One unknown of each is
+    zero, if the right-hand side sums to zero over the component.
     """
 
-    def __init__(
-        self,
-        matrix: csr_matrix,
-        border: Integer,
-        coordinates: Float,
-        gauge: Gauge | None = None,
-        workspace: Workspace | None = None,
-    ) -> None:
+    def __init__(self, matrix: csr_matrix, border: Integer, coordinates: Float, gauge: Gauge | None = None) -> None:
         self._plan = plan = EliminationPlan(matrix, coordinates, border)
         self._border = border
         inside = np.ones(plan.update_size.size, np.bool_)
         inside[inside.size - bool(len(border)) :] = False
         self._passes = plan.passes(inside)
-        self._storage = plan.storage(workspace or Workspace())
+        self._storage = plan.storage(Workspace())
         position = plan.elimination.tree.position
         extra = np.zeros(len(coordinates)) if gauge is None else gauge.pins(matrix.diagonal(), position)
         self._matrix = Matrix(matrix.data, extra)

@@ -21,24 +21,10 @@ from normalmesh.solvers.selected_inverse import inverse_diagonal
 class Cholesky:
     """Elimination of one sparsity pattern, and the factor of the last matrix with that pattern.
 
-    Parameters
-    ----------
-    matrix
-        (n, n), symmetric, with the pattern of all matrices to be factorised.
-    coordinates
-        (n, 2) positions of the unknowns in the plane, in any unit. Without them, fill-in is several times as large.
-    workspace
-        Memory for the factor and for updates. By default, the factorisation has its own.
-    kind
-        ``np.float64``, or ``np.float32`` for a factor of half the size. It is accurate to some 1e-6, relative to each
-        number of U, if no number beside the diagonal is positive and no row has a negative sum.
-
-    Attributes
-    ----------
-    last : (n,) int
-        Position of each unknown in the elimination order.
-    kind
-        Type of the numbers of the next factor.
+    Parameters are those of :class:`.elimination_plan.EliminationPlan`. The next factor has numbers of this ``kind``:
+    one of float32, half the size, is accurate to some 1e-6, relative to each number of U, if no number beside the
+    diagonal is positive and no row has a negative sum. ``last`` (n,) is the position of each unknown in the elimination
+    order.
     """
 
     def __init__(
@@ -61,13 +47,7 @@ class Cholesky:
         return np.dtype(self.kind).itemsize * (self._plan.panel_count + self._plan.update_count)
 
     def factorise(self, matrix: csr_matrix, extra: Float) -> None:
-        """Factorise the matrix, of the pattern given first, plus ``extra`` (n,) on its diagonal.
-
-        Raises
-        ------
-        NormalMeshError
-            The sum is not positive definite.
-        """
+        """Factorise the matrix, of the pattern given first, plus ``extra`` (n,) on its diagonal: positive definite."""
         self._storage = None
         storage = self._plan.storage(self._workspace, kind=self.kind)
         if storage.by_sums:

@@ -43,41 +43,22 @@ _FACTORISED, _SUBSTITUTED = 50_000, 500_000
 
 
 class Passes(NamedTuple):
-    """Passes over a set of blocks, children before parents, to factorise them and to substitute with them.
-
-    Each is a sequence of schedules. Tasks of one schedule do not depend on each other.
-    """
+    """Schedules for a set of blocks, children before parents, to factorise them and to substitute with them."""
 
     factorising: list[Schedule]
     substituting: list[Schedule]
 
 
 class EliminationPlan:
-    """What follows from a sparsity pattern alone.
+    """What follows from the sparsity pattern of all symmetric matrices (n, n) to be factorised.
 
-    Parameters
-    ----------
-    matrix
-        (n, n), symmetric, with the pattern of all matrices to be factorised.
-    coordinates
-        (n, 2) positions of the unknowns in the plane, in any unit. Without them, the order is that of the
-        breadth-first search of Cuthill and McKee, with several times the fill-in.
-    last
-        (b,) unknowns that form the last block, in this order, to be left to the caller. By default there are none.
+    ``coordinates`` (n, 2) are positions of the unknowns in the plane, in any unit. Without them, the order is that of
+    the breadth-first search of Cuthill and McKee, with several times the fill-in. The unknowns ``last`` (b,) form the
+    last block, in this order, which is left to the caller.
 
-    Attributes
-    ----------
-    pattern : Pattern
-    elimination : Elimination
-        Order, blocks and their couplings, as kernels take them.
-    tree : EliminationTree
-        The tree of the blocks.
-    panel_at, update_at : (B + 1,), (B,) int64
-        Where the panel and the update of each block begin, as in :class:`._cholesky.Storage`.
-    panel_count, update_count
-        Numbers in all panels, and in all updates that are not on stacks.
-    update_size : (B,) int64
-        Numbers in the update of each block.
+    Panels and updates of blocks begin at ``panel_at`` (B + 1,) and ``update_at`` (B,), as in
+    :class:`._cholesky.Storage`; an update has ``update_size`` (B,) numbers. There are ``panel_count`` numbers in all
+    panels, and ``update_count`` in all updates that are not on stacks.
     """
 
     def __init__(self, matrix: csr_matrix, coordinates: Float | None, last: Integer | None = None) -> None:
@@ -135,13 +116,7 @@ class EliminationPlan:
         return Passes(schedules(_FACTORISED), schedules(_SUBSTITUTED))
 
     def factorise(self, passes: Passes, matrix: Matrix, storage: Storage) -> None:
-        """Fill panels and updates of the blocks of the passes.
-
-        Raises
-        ------
-        NormalMeshError
-            The matrix is not positive definite.
-        """
+        """Fill panels and updates of the blocks of the passes, whose matrix must be positive definite."""
         for schedule in passes.factorising:
             count = schedule.pointers.size - 1
             failed = np.full(count, -1)

@@ -44,18 +44,10 @@ def inverse_diagonal(plan: EliminationPlan, storage: Storage) -> Float:
 
 
 def sandwich_diagonal(cholesky: Cholesky, matrix: csr_matrix, extra: Float, middle: csr_matrix, bound: float) -> Float:
-    """Return the diagonal (n,) of A⁻¹ B A⁻¹.
+    """Return the diagonal (n,) of A⁻¹ B A⁻¹, where the elimination of the pattern of A keeps no factor of A.
 
-    Parameters
-    ----------
-    cholesky
-        Elimination of the pattern of A. It keeps no factor of A.
-    matrix, extra
-        A is the matrix (n, n) plus ``extra`` (n,) on its diagonal, positive definite.
-    middle
-        B (n, n), positive semidefinite, with the same pattern.
-    bound
-        A number that xᵀB x / xᵀA x does not exceed for any x.
+    A is the matrix (n, n) plus ``extra`` (n,) on its diagonal, positive definite. B, the ``middle``, is positive
+    semidefinite with the same pattern, and xᵀB x / xᵀA x does not exceed the ``bound`` for any x.
     """
     step = STEP / bound
     diagonals = []

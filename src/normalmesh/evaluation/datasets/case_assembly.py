@@ -18,7 +18,7 @@ from normalmesh.maps.normal_maps import read_normal_map
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.perspective import Perspective
-from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.heights import read_depth_map
 
 #: Median angle in degrees between the normals and those of the depth, beyond which they do not match.
 MAX_MEDIAN_ANGLE = 30.0
@@ -66,20 +66,10 @@ def assemble(
     units: str = "px",
     group: str = "",
 ) -> Case:
-    """Return the case of a normal map and its true depth.
+    """Return the case of a normal map and its true depth (H, W), which increases away from the camera.
 
-    Parameters
-    ----------
-    name, units, group
-        As in :class:`Case`.
-    normal_map
-        The result of :func:`read_map`.
-    distances
-        True depth (H, W), increasing away from the camera: along the optical axis (perspective), or up to a constant
-        (orthographic).
-    intrinsics
-        The camera that took the pictures, if it is perspective. An orthographic case then gets the pixel size at the
-        mean depth.
+    Distances are along the optical axis if ``intrinsics``, the perspective camera that took the pictures, are given,
+    else up to a constant. An orthographic case of such pictures gets the pixel size at the mean depth.
     """
     if distances is None:
         return Case(name, normal_map, group=group)

@@ -16,39 +16,17 @@ CAMERAS = ("perspective", "orthographic")
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set on disk. Nothing is downloaded; cases are read on demand.
+    """A data set on disk. Nothing is downloaded; cases are read on demand."""
 
-    Attributes
-    ----------
-    name
-        Name on the command line, such as ``"diligent-mv"``.
-    title
-        Full name.
-    address
-        Download address.
-    layout
-        The files that are read, as a directory tree.
-    find
-        Returns the folder or file of each case by name, for the folder of the objects; empty if there are none.
-    read
-        Returns a case, given its name, its folder or file, and a camera.
-    inner
-        Subfolders that may contain the objects, because archives differ in their top-level folders.
-    cameras
-        Cameras with which cases can be loaded: ``"perspective"``, ``"orthographic"`` or both, the default first.
-    cameras_of
-        The same for the folder or file of a case; default: all.
-    """
-
-    name: str
+    name: str  # on the command line, such as "diligent-mv"
     title: str
-    address: str
-    layout: str
-    find: Callable[[Path], dict[str, Path]]
-    read: Callable[[str, Path, str], Case]
-    inner: tuple[str, ...] = ()
-    cameras: tuple[str, ...] = CAMERAS
-    cameras_of: Callable[[Path], tuple[str, ...]] | None = None
+    address: str  # of the download
+    layout: str  # the files that are read, as a directory tree
+    find: Callable[[Path], dict[str, Path]]  # folder or file of each case by name, for the folder of the objects
+    read: Callable[[str, Path, str], Case]  # a case, given its name, its folder or file, and a camera
+    inner: tuple[str, ...] = ()  # subfolders that may contain the objects: archives differ in their top-level folders
+    cameras: tuple[str, ...] = CAMERAS  # with which cases can be loaded, the default first
+    cameras_of: Callable[[Path], tuple[str, ...]] | None = None  # the same for the folder or file of a case
 
     def names(self, folder: str | PathLike[str], camera: str | None = None) -> list[str]:
         """Return the names of the cases in a folder; see :meth:`OpenDataset.names`."""
@@ -89,21 +67,10 @@ class OpenDataset:
         return name.partition("/")[0]
 
     def load(self, name: str, camera: str | None = None) -> Case:
-        """Load one case.
+        """Load one case, by default with the first of :attr:`cameras`.
 
-        Parameters
-        ----------
-        name
-            One of :meth:`names`.
-        camera
-            ``"perspective"`` or ``"orthographic"``; default: the first of :attr:`cameras`. If a perspective case is
-            loaded as orthographic, its normals are unchanged and the pixel size is the mean depth divided by the focal
-            length, so that errors have the unit of the depth.
-
-        Raises
-        ------
-        NormalMeshError
-            If the data set, the case or a file of it is missing or unusable; the message names the file.
+        If a perspective case is loaded as orthographic, its normals are unchanged and the pixel size is the mean depth
+        divided by the focal length, so that errors have the unit of the depth.
         """
         places, title = self._places_for(camera), self.dataset.title
         if name not in places:

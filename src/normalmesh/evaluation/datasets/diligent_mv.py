@@ -99,17 +99,12 @@ def _distances(path: Path, pose: Pose, normal_map: NormalMap) -> Float:
 class Pose:
     """A camera in the world: a point X of the world is ``rotation @ X + translation`` in the camera frame.
 
-    Attributes
-    ----------
-    camera : Perspective
-    rotation : (3, 3)
-    translation : (3,)
-        The camera frame is x right, y up, z towards the viewer.
+    The camera frame is x right, y up, z towards the viewer.
     """
 
     camera: Perspective
-    rotation: Float
-    translation: Float
+    rotation: Float  # (3, 3)
+    translation: Float  # (3,)
 
     @classmethod
     def from_calibration(cls, K: ArrayLike, R: ArrayLike, T: ArrayLike) -> Pose:

@@ -30,19 +30,10 @@ UNSPLIT = 2.0
 
 
 class LengthArrays(NamedTuple):
-    """The arrays of :class:`.edge_lengths.EdgeLengths`, as kernels take them.
+    """The arrays of :class:`.edge_lengths.EdgeLengths`, as kernels take them."""
 
-    Attributes
-    ----------
-    samples : (F, 4) float32
-        Samples of the faces.
-    densities : (N,) float32
-        Mean density over the faces of each vertex.
-    camera : CameraArrays
-    """
-
-    samples: Float32
-    densities: Float32
+    samples: Float32  # (F, 4) of the faces
+    densities: Float32  # (N,) mean density over the faces of each vertex
     camera: CameraArrays
 
 

@@ -19,17 +19,12 @@ ROWS = 64
 
 
 def curvature(normal_map: NormalMap) -> Float32:
-    """Compute the largest absolute normal curvature at each pixel.
+    """Compute the largest absolute normal curvature (H, W) at each pixel, in 1/px; zero outside the mask.
 
     It is the largest absolute eigenvalue of I⁻¹ II (Heep and Zell, ECCV 2024). The first fundamental form is I = JᵀJ
     with the tangents J(n) of the camera, in pixels. The second is II_ij = −⟨∂_i n, J_j⟩, symmetrised. Derivatives are
     central differences of normals averaged over 5×5 pixels, one-sided at the border of the mask. Pixels outside the
     mask are ignored. For a perspective camera, lengths are measured in pixels at the depth of the surface.
-
-    Returns
-    -------
-    (H, W) float32
-        In 1/px; zero outside the mask.
     """
     # Normals are zero outside the mask, and only directions matter, so that this is the mean over the foreground.
     window = {"sigma": WINDOW_WIDTH, "radius": WINDOW_REACH}

@@ -18,25 +18,11 @@ ROWS = 64
 
 
 class EdgeLengths:
-    """Target edge lengths of a map for an error, and samples of a mesh to measure its edges with.
+    """Target edge lengths of a map for an error ε (px), and samples of a mesh to measure its edges with.
 
-    Parameters
-    ----------
-    pixels
-        The normal map.
-    curvature
-        (H, W) in 1/px.
-    error
-        ε in pixels.
-
-    Attributes
-    ----------
-    density : (H, W) float32
-        h⁻² at each pixel, for the target length h in pixels.
-    samples : (F, 4) float32
-        Samples of the faces of a mesh, see :mod:`normalmesh.evaluation.isotropic._edge_lengths`.
-    densities : (N,) float32
-        Mean density over the faces of each vertex.
+    ``curvature`` (H, W) is in 1/px, ``density`` (H, W) is h⁻² for the target length h in px. Samples of faces (F, 4)
+    and mean densities over the faces of vertices (N,) are those of
+    :mod:`normalmesh.evaluation.isotropic._edge_lengths`.
     """
 
     def __init__(self, pixels: Pixels, curvature: Float32, error: float) -> None:

@@ -121,34 +121,13 @@ def render_normal_map(
 
 
 def cast(vertices: ArrayLike, faces: ArrayLike, camera: Camera, shape: tuple[int, int]) -> tuple[Int32, Float]:
-    """Find the first face on the ray through each pixel centre, seen from either side, and its depth there.
+    """Return the first face (H, W) on the ray through each pixel centre or −1, seen from either side, and its depth.
 
     Embree finds the face in single precision: closer to an edge than about 1e-7 of the size of the model, it may find
-    the neighbour. The depth is that of the plane of the face in double precision, clamped to the depths of its corners.
-
-    Parameters
-    ----------
-    vertices
-        Finite positions (N, 3) in the camera frame: orthographic, ``(s·u, −s·v, height)``; perspective, the camera is
-        at the origin and looks along −z. Faces may extend behind the camera.
-    faces
-        Vertex indices (M, 3).
-    camera
-        The camera.
-    shape
-        Rows and columns.
-
-    Returns
-    -------
-    hits : (H, W) int32
-        Index of the face, or −1.
-    depth : (H, W) float64
-        Depth as defined in :meth:`Surface.depth_map`, NaN where there is no face.
-
-    Raises
-    ------
-    NormalMeshError
-        If shapes, indices or sizes are wrong, vertices are not finite, or Embree is not installed.
+    the neighbour. The depth (H, W), as in :meth:`Surface.depth_map`, is that of the plane of the face in double
+    precision, clamped to the depths of its corners. Vertices (N, 3) are in the camera frame: orthographic,
+    ``(s·u, −s·v, height)``; perspective, the camera is at the origin and looks along −z. Faces (M, 3) may extend behind
+    the camera.
     """
     points, corners = np.ascontiguousarray(vertices, np.float64), np.ascontiguousarray(faces)
     used = points[used_vertices("the mesh", points, corners)]

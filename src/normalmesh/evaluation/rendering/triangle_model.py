@@ -24,21 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TriangleModel:
-    """A triangle mesh in space.
+    """A triangle mesh in space."""
 
-    Parameters
-    ----------
-    vertices
-        Positions (N, 3); each vertex belongs to a face.
-    faces
-        Vertex indices (M, 3).
-    normals
-        Unit normals (N, 3) of the vertices.
-    """
-
-    vertices: Float
-    faces: Int32
-    normals: Float
+    vertices: Float  # (N, 3) each belongs to a face
+    faces: Int32  # (M, 3)
+    normals: Float  # (N, 3) unit normals of the vertices
 
     @classmethod
     def of(cls, model: Model) -> TriangleModel:

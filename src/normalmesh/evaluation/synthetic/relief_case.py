@@ -29,22 +29,10 @@ def lift(
 ) -> Case:
     """Return the case of a relief seen by a camera, with exact depth and normals.
 
-    For an orthographic camera of pixel size s, the height is s·h. For a perspective camera of focal length f, the depth
-    is f − h pixels along each ray, so that the relief is based on a plane whose pixels have the side 1. There are no
-    occlusions, and the normals follow from the depth by the chain rule.
-
-    Parameters
-    ----------
-    name
-        Name of the case.
-    relief
-        Heights in pixels and slopes at screen positions; heights that are not finite are background.
-    shape
-        Rows and columns.
-    camera
-        A camera or its name, see :func:`normalmesh.evaluation.synthetic.image_geometry.chosen_camera`.
-    mask
-        Foreground (H, W); default: where heights are finite.
+    Background is where heights are not finite, and outside the ``mask`` (H, W). For an orthographic camera of pixel
+    size s, the height is s·h. For a perspective camera of focal length f, the depth is f − h pixels along each ray, so
+    that the relief is based on a plane whose pixels have the side 1. There are no occlusions, and the normals follow
+    from the depth by the chain rule.
     """
     camera = chosen_camera(camera, shape)
     depth, normals = np.full(shape, np.nan), np.zeros((*shape, 3), np.float32)
