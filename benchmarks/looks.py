@@ -61,7 +61,8 @@ TORN = 1.0
 
 HEAD = (
     f"{'case':30} {'vertices':>8} {'MAE °':>7} {'error':>9} {'teeth °':>7} {'°/px':>5} {'cut px':>6} {'bad %':>6} "
-    f"{'>30°':>6} {'>60°':>6} {'ghosts':>6} {'gaps %':>6} {'rim':>5} {'needles':>7} {'height':>6} {'uncov. %':>8} {'s':>5}"
+    f"{'>30°':>6} {'>60°':>6} {'ghosts':>6} {'gaps %':>6} {'rim':>5} {'needles':>7} {'height':>6} {'uncov. %':>8} "
+    f"{'s':>5}"
 )
 
 
@@ -137,7 +138,8 @@ def summary(rows: Sequence[Looked]) -> str:
     lines = [
         f"{'mean':30} {'':8} {np.mean([row.mae for row in rows]):7.3f} {'':9} {number(teeth, '7.1f')} "
         f"{number(turning, '5.1f')} {np.mean([each.cut_length for each in looks]):6.0f} {bad:6.2f} {over_30:6.2f} "
-        f"{over_60:6.2f} {ghosts:6.3f} {gaps:6.2f} {np.nanmean([each.rim for each in looks]):5.2f} {np.mean([each.needles for each in looks]):7.1f} "
+        f"{over_60:6.2f} {ghosts:6.3f} {gaps:6.2f} {np.nanmean([each.rim for each in looks]):5.2f} "
+        f"{np.mean([each.needles for each in looks]):7.1f} "
         f"{number(np.mean(heights) if heights else None, '6.3f')} {uncovered:8.2f}"
     ]
     ghostly = max(rows, key=lambda row: row.looks.ghosts)

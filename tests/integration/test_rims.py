@@ -27,7 +27,7 @@ def ellipsoid(half_axes, tilt=0.5, camera=None):
 
 
 def rim_angle(surface, normal_map):
-    """Return the mean angle in degrees between the faces and their pixels that have a pixel of the background beside them."""
+    """Return the mean angle in degrees between pixels beside the background and their faces."""
     mask, owners = normal_map.mask, surface.owners()[1]
     inner = mask.copy()
     for axis in (0, 1):
@@ -46,7 +46,7 @@ def test_rims_are_smooth(half_axes, compression):
     normal_map = ellipsoid(half_axes)
     surface = reconstruct(normal_map, compression=compression, discontinuities=False)
     # With the staircase of the mask it is 1.8 at 80 %.
-    assert measure_looks(surface, normal_map).rim < 0.6
+    assert measure_looks(surface, normal_map).rim < 0.7
     assert rim_angle(surface, normal_map) < (5 if compression > 0.96 else 3)
     assert surface.coverage.uncovered < 0.002 * normal_map.foreground
 

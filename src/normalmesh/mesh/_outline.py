@@ -20,8 +20,8 @@ FIXED = 2
 
 #: Resistance of boundary vertices to sliding along a straight outline, as a share of the fit's stiffness.
 INERTIA = 0.01
-#: Weight (px³) of the distance to its own point of the smooth outline, over the squared lengths of a vertex's edges: edges
-#: of a pixel would fit the outline also as a zigzag.
+#: Weight (px³) of the distance to its own point of the smooth outline, over the squared lengths of a vertex's edges:
+#: edges of a pixel would fit the outline also as a zigzag.
 PULL = 4.0
 
 

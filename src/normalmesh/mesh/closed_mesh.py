@@ -15,8 +15,8 @@ from normalmesh.mesh.raster import covered_pixels
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.runtime.threads import in_parallel
 
-#: Passes of smoothing with (1, 2, 1)/4 that remove the staircase of a slanted outline, so that slopes along it are even:
-#: where a surface is steep, half a pixel on the screen is several of depth.
+#: Passes of smoothing with (1, 2, 1)/4 that remove the staircase of a slanted outline, so that slopes along it are
+#: even: where a surface is steep, half a pixel on the screen is several of depth.
 SMOOTHING_PASSES = 24
 #: The same for loops of fewer points than :data:`SMALL_LOOP`, which would shrink.
 FEW_PASSES, SMALL_LOOP = 3, 64
