@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags
 
-from normalmesh.pieces.elimination import TiledSystem
+from normalmesh.pieces.elimination import TiledSystem, merge_levels
 from normalmesh.pieces.elimination_tasks import Arrays
-from normalmesh.pieces.merge_plan import merge_levels
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.runtime.threads import limited_threads
 from normalmesh.solvers.sparse_system import PreparedSystem

@@ -25,8 +25,8 @@ from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.facets.robust_weights import RobustWeights
 from normalmesh.mesh.jumps import JumpLine
+from normalmesh.normals.gradients import slopes_of
 from normalmesh.normals.noise import noise_of, without_noise
-from normalmesh.normals.slopes import slopes_of
 from normalmesh.paper.tables import geometric_mean
 
 #: True steps (px) that should be found, and those that make a line right.
@@ -143,6 +143,11 @@ def found_again(normal_map: NormalMap) -> float | None:
     return min(known) if known else None
 
 
+def names_with_truth() -> list[str]:
+    """Return the names of the shared cases that are measured, and of the models that are rendered here."""
+    return list(dict.fromkeys([*case_names(), *(name for name in map_names() if name.startswith("bini")), *MODELS]))
+
+
 def case_named(name: str) -> Case:
     """Load a shared case, or render one of our own."""
     return made_case(name) if name in MODELS else case_of(name)
@@ -157,6 +162,14 @@ def mean_row(rows: list[Row]) -> str:
     return f"mean: {', '.join(means)}; asked: recall {RECALL:.2f} at precision {PRECISION:.2f}"
 
 
+def recall_and_precision(case: Case, jumps: Jumps) -> tuple[float | None, float | None]:
+    """Return the share of large true steps with a line, and of lines with a true step; None where there are none."""
+    lines = corners_of(jumps.lines, case.normal_map.shape)
+    large, small = (true_steps(case, least) for least in (STEP, SMALL_STEP))
+    recall = None if large is None else share_near(large, lines, 20)
+    return recall, None if small is None else share_near(lines, small)
+
+
 def row_of(case: Case, compression: float, continuous: bool, flicker: bool) -> Row:
     """Return the figures of a case."""
     normal_map = case.normal_map
@@ -168,8 +181,6 @@ def row_of(case: Case, compression: float, continuous: bool, flicker: bool) -> R
         found = measure(reconstruct(normal_map, vertices=vertices, discontinuities="auto" if on else False), case)
         figures.append((found.mae, found.made if is_central else found.rmse))
     (mae, error), (mae_continuous, error_continuous) = (*figures, (None, None))[:2]
-    lines = corners_of(jumps.lines, normal_map.shape)
-    large, small = (true_steps(case, least) for least in (STEP, SMALL_STEP))
     assert mae is not None
     return Row(
         case.name,
@@ -178,8 +189,7 @@ def row_of(case: Case, compression: float, continuous: bool, flicker: bool) -> R
         error,
         error_continuous,
         jumps.length,
-        None if large is None else share_near(large, lines, 20),
-        None if small is None else share_near(lines, small),
+        *recall_and_precision(case, jumps),
         ghosts(jumps, normal_map),
         found_again(normal_map) if flicker else None,
     )
@@ -216,10 +226,10 @@ def main() -> None:
     parser.add_argument("--save", type=Path, help="write the figures as JSON")
     parser.add_argument("--compare", type=Path, help="compare with figures of --save")
     options = parser.parse_args()
-    names = options.cases or [*case_names(), *(name for name in map_names() if name.startswith("bini")), *MODELS]
+    names = options.cases or names_with_truth()
     print(HEAD)
     rows = []
-    for name in dict.fromkeys(names):
+    for name in names:
         rows.append(row_of(case_named(name), options.compression, options.continuous, options.flicker))
         print(rows[-1], flush=True)
         if options.save:

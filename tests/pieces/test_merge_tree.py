@@ -2,7 +2,7 @@
 
 import pytest
 
-from normalmesh.pieces.merge_plan import merge_levels
+from normalmesh.pieces.elimination import merge_levels
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 5), (3, 3), (7, 4), (16, 2), (8, 8)])

@@ -9,11 +9,10 @@ from scipy.sparse import csr_matrix, diags, vstack
 from scipy.spatial import Delaunay
 
 from normalmesh import NormalMeshError
-from normalmesh.engine.runner import Runner
-from normalmesh.pieces.elimination import TiledSystem
-from normalmesh.pieces.merge_plan import merge_levels
+from normalmesh.pieces.elimination import TiledSystem, merge_levels
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.solvers.sparse_system import PreparedSystem
+from task_loop import Loop
 from thread_counts import on_one_and_on_several
 
 
@@ -60,7 +59,7 @@ class Scene:
 
     def system(self, run=None):
         partition = Partition(self.elements, self.tile, self.places)
-        return TiledSystem(partition, merge_levels(*self.grid), run or Runner().run)
+        return TiledSystem(partition, merge_levels(*self.grid), run or Loop())
 
     def expected(self, right=None):
         """Return the solution of the whole, and its matrix."""
@@ -144,7 +143,7 @@ def test_tiles_without_separators_are_solved_once():
 
     def run(stage, function, arguments, *, work):
         done.extend((stage, key) for key in arguments)
-        return Runner().run(stage, function, arguments)
+        return Loop()(stage, function, arguments)
 
     found, expected = scene.system(run).solve(max_error=1e-9), scene.expected()
     np.testing.assert_allclose(found.x, expected.x, atol=1e-10)
@@ -170,7 +169,7 @@ def test_tasks_elsewhere_whose_results_are_handles():
     def run(stage, function, arguments, *, work):
         stages.append(stage)
         function, arguments = pickle.loads(pickle.dumps((function, dict(arguments.items()))))
-        return {key: Handle(result) for key, result in Runner().run(stage, function, arguments).items()}
+        return {key: Handle(result) for key, result in Loop()(stage, function, arguments).items()}
 
     system = scene.system(run)
     assert np.array_equal(system.solve().x, scene.system().solve().x)
@@ -183,7 +182,7 @@ def test_errors_are_found_and_corrected():
     scene = Scene(500, (2, 2), 6)
 
     def run(stage, function, arguments, *, work):
-        results = Runner().run(stage, function, arguments)
+        results = Loop()(stage, function, arguments)
         if stage.startswith("condense"):
             for result in results.values():
                 result["triangle"] *= 1.001

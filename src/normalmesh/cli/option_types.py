@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,6 +32,7 @@ class Positive(click.FloatRange):
 
 
 POSITIVE = Positive()
+FILE = click.Path(path_type=Path)
 
 
 def number_or_percentage(value: str) -> float:

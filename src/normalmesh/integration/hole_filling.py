@@ -12,8 +12,8 @@ from scipy.sparse import coo_matrix, csr_matrix
 from normalmesh.arguments import checked_int
 from normalmesh.array_types import Bool, Float
 from normalmesh.errors import NormalMeshWarning
+from normalmesh.normals.gradients import normals_of_slopes, slopes_of
 from normalmesh.normals.normal_map import NormalMap, checked_mask
-from normalmesh.normals.slopes import normals_of_slopes, slopes_of
 from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.solvers.sparse_system import PreparedSystem
 

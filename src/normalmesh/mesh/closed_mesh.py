@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from copy import deepcopy
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -134,10 +135,8 @@ class ClosedMesh:
         return firsts
 
     def copy(self) -> ClosedMesh:
-        """Copy the mesh; the points of the outline, which nothing changes, are shared."""
-        copied = {name: getattr(self, name).copy() for name in ("vertices", "faces", "opposite", "corner_of", "flags")}
-        point_of, coverage = self.outline.point_of.copy(), self.outline.coverage.copy()
-        return replace(self, **copied, outline=self.outline._replace(point_of=point_of, coverage=coverage))
+        """Copy the mesh with all of its arrays."""
+        return deepcopy(self)
 
     def to_screen(self) -> ScreenMesh:
         """Return the real faces as a mesh on the screen. The closed mesh must be compact."""

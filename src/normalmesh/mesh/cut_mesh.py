@@ -68,14 +68,20 @@ def slits(mesh: ScreenMesh) -> tuple[Int, Int]:
     outer = np.flatnonzero(mesh.opposite < 0)
     places = mesh.vertices[edge_ends(mesh, outer)].reshape(-1, 2)
     _, number = np.unique(places, axis=0, return_inverse=True)
-    start, end = number.reshape(-1, 2).T
-    count = int(number.max(initial=0)) + 1
-    forwards, backwards = start * count + end, end * count + start
+    ends = number.reshape(-1, 2)
+    back = edges_back(ends)
+    matched = (back >= 0) & (ends[:, 0] < ends[:, 1])
+    return outer[matched], outer[back[matched]]
+
+
+def edges_back(ends: Int) -> Int:
+    """Return for each edge between places (E, 2) one that runs back between the same places, −1 if there is none."""
+    count = int(ends.max(initial=0)) + 1
+    forwards, backwards = ends @ [count, 1], ends @ [1, count]
     order = np.argsort(backwards, kind="stable")
     place = np.minimum(np.searchsorted(backwards[order], forwards), len(order) - 1)
     other = order[place] if len(order) else order
-    matched = (backwards[other] == forwards) & (forwards < backwards)
-    return outer[matched], outer[other[matched]]
+    return np.where(backwards[other] == forwards, other, -1)
 
 
 def slit_heights(mesh: ScreenMesh, depth: Float) -> tuple[Float, Float]:

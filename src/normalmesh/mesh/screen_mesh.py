@@ -14,6 +14,7 @@ from normalmesh.array_types import Float, Int, Int32, Integer
 from normalmesh.errors import NormalMeshError, count_text, shape_text
 from normalmesh.mesh import _topology
 from normalmesh.mesh.components import components
+from normalmesh.mesh.surface_arrays import check_faces, check_positions
 from normalmesh.runtime.threads import in_parallel
 
 #: Largest number of foreground pixels: corners are numbered in 32 bits, six for each pixel.
@@ -39,17 +40,12 @@ class ScreenMesh:
     faces: Int32
 
     def __post_init__(self) -> None:
-        vertices = _array(self.vertices, "fiu", 2, "vertices")
-        faces = _array(self.faces, "iu", 3, "faces")
-        if not np.all(np.abs(vertices) <= MAX_POSITION):
-            raise NormalMeshError(f"vertices must be finite, and within {MAX_POSITION:g} px of the image")
-        if faces.size and not 0 <= faces.min() <= faces.max() < len(vertices):
-            raise NormalMeshError(
-                f"faces name vertices {faces.min()} to {faces.max()}, but there are {len(vertices)} vertices"
-            )
-        vertices, faces = _read_only(vertices, np.float64), _read_only(faces, np.int32)
-        object.__setattr__(self, "vertices", vertices)
-        object.__setattr__(self, "faces", faces)
+        vertices = checked_array(self.vertices, "vertices", "numbers")
+        check_positions(vertices, 2, "vertices", MAX_POSITION)
+        faces = checked_array(self.faces, "faces", "integers", "iu")
+        check_faces(faces, len(vertices), least=0)
+        object.__setattr__(self, "vertices", _read_only(vertices, np.float64))
+        object.__setattr__(self, "faces", _read_only(faces, np.int32))
 
     @classmethod
     def from_mask(cls, mask: ArrayLike) -> ScreenMesh:
@@ -190,20 +186,15 @@ class MeshCheck:
     @property
     def problems(self) -> tuple[str, ...]:
         """Descriptions of the faults; empty for a valid mesh."""
-        counts = {
-            ("inverted face", "inverted faces"): self.inverted_faces,
-            ("degenerate face", "degenerate faces"): self.degenerate_faces,
-            ("edge with more than two faces", "edges with more than two faces"): self.non_manifold_edges,
-            ("edge with two faces of opposite orientation", "edges with two faces of opposite orientation"): (
-                self.misoriented_edges
-            ),
-            (
-                "vertex with more than one fan of faces",
-                "vertices with more than one fan of faces",
-            ): self.non_manifold_vertices,
-            ("vertex without a face", "vertices without a face"): self.unused_vertices,
-        }
-        found = [count_text(count, *names) for names, count in counts.items() if count]
+        counts = (
+            (self.inverted_faces, "inverted face", "inverted faces", ""),
+            (self.degenerate_faces, "degenerate face", "degenerate faces", ""),
+            (self.non_manifold_edges, "edge", "edges", " with more than two faces"),
+            (self.misoriented_edges, "edge", "edges", " with two faces of opposite orientation"),
+            (self.non_manifold_vertices, "vertex", "vertices", " with more than one fan of faces"),
+            (self.unused_vertices, "vertex", "vertices", " without a face"),
+        )
+        found = [count_text(count, one, many) + what for count, one, many, what in counts if count]
         # A vertex without a face is a component without a boundary, too.
         handles = int(np.count_nonzero(self.euler_characteristics != 1 - self.holes)) - self.unused_vertices
         if self.manifold and self.misoriented_edges == 0 and handles:
@@ -267,14 +258,6 @@ def following(corner: Integer) -> Integer:
 def preceding(corner: Integer) -> Integer:
     """Return the previous corners of the same faces."""
     return corner - corner % 3 + (corner + 2) % 3
-
-
-def _array(values: ArrayLike, kinds: str, width: int, name: str) -> NDArray[Any]:
-    """Return the values as an array (n, width), or raise an error."""
-    array = checked_array(values, name, "integers" if kinds == "iu" else "numbers", kinds)
-    if array.ndim != 2 or array.shape[1] != width:
-        raise NormalMeshError(f"{name} must have the shape (number, {width}), not {shape_text(array.shape)}")
-    return array
 
 
 def _read_only(array: NDArray[Any], dtype: type) -> NDArray[Any]:

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from normalmesh.array_types import Floating
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.files.atomic import file_written_aside
+from normalmesh.files.georeference import GeoReference
 from normalmesh.files.precision import rounding, surface_tolerance
 from normalmesh.mesh.depth_bands import depth_bands
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.georeference import GeoReference
 from normalmesh.runtime.threads import in_parallel
 
 #: Side of a tile in pixels.

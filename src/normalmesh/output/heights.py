@@ -19,8 +19,8 @@ from normalmesh.files.images import IMAGE_FORMATS, read_image
 from normalmesh.files.size_limits import limited_pixels, refuse_beyond_memory
 from normalmesh.maps.cameras import camera_from
 from normalmesh.normals.camera import MAX_COORDINATE, Camera
+from normalmesh.normals.gradients import normals_of_slopes
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.normals.slopes import normals_of_slopes
 
 #: Weights of five values in a row for the derivative at the middle one where a neighbour is unknown, the best first.
 ONE_SIDED = ((0, 0, -1.5, 2, -0.5), (0.5, -2, 1.5, 0, 0), (0, 0, -1, 1, 0), (0, -1, 1, 0, 0))

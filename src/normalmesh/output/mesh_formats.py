@@ -33,8 +33,7 @@ from normalmesh.output.glb import (
     surface_extras,
     without_placement,
 )
-from normalmesh.output.normal_texture import normal_texture, reduced_shape, tangent_frames
-from normalmesh.output.textures import JPEG
+from normalmesh.output.textures import JPEG, normal_texture, reduced_shape, tangent_frames
 from normalmesh.output.three_mf import THREE_MF, off_of_3mf
 from normalmesh.output.tileset import TILESET
 
@@ -151,10 +150,6 @@ def _colours_at_vertices(surface: Surface, image: UInt8) -> UInt8:
     return np.round(np.stack(colours, axis=1)).astype(np.uint8)
 
 
-def _stl_of_surface(surface: Surface, path: Path, *_: object) -> Files:
-    return _stl(exact_trimesh(surface), path, surface_tolerance(surface))
-
-
 def _stl(mesh: Trimesh, path: Path, tolerance: float) -> Files:
     from trimesh.exchange.stl import export_stl
 
@@ -262,10 +257,6 @@ def _centred(vertices: Float, tolerance: float, path: Path) -> tuple[Float | Non
     return origin, positions
 
 
-def _check_glb(content: bytes) -> None:
-    _check_gltf(read_description(io.BytesIO(content)), len(content))
-
-
 def _check_gltf(description: bytes, file_size: int | None = None) -> None:
     """Refuse arrays of glTF without contents, which are all zeros, if they are longer than the file."""
     limit = len(description) if file_size is None else file_size
@@ -295,9 +286,20 @@ MESH_FORMATS = {
     ".ply": MeshFormat("PLY", _ply_of_surface, _ply),
     ".obj": MeshFormat("OBJ", _obj_of_surface, _obj, companions=_obj_companions),
     ".glb": MeshFormat(
-        "GLB", _glb_of_surface, _glb, holds_normals=True, check_content=_check_glb, as_surface=without_placement
+        "GLB",
+        _glb_of_surface,
+        _glb,
+        holds_normals=True,
+        check_content=lambda content: _check_gltf(read_description(io.BytesIO(content)), len(content)),
+        as_surface=without_placement,
     ),
-    ".stl": MeshFormat("STL", _stl_of_surface, _stl, holds_colours=False, shares_vertices=False),
+    ".stl": MeshFormat(
+        "STL",
+        lambda surface, path, *_: _stl(exact_trimesh(surface), path, surface_tolerance(surface)),
+        _stl,
+        holds_colours=False,
+        shares_vertices=False,
+    ),
     ".gltf": MeshFormat("glTF", check_content=_check_gltf),
     ".off": MeshFormat("OFF"),
     THREE_MF: MeshFormat("3MF", holds_colours=False, as_surface=off_of_3mf, parsed_as="off"),

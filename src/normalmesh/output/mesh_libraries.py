@@ -86,10 +86,7 @@ def meshio_of(surface: Surface) -> Mesh:
 
 
 def surface_of(
-    mesh: MeshLike,
-    camera: Camera | None = None,
-    shape: tuple[int, int] | None = None,
-    units: str | None = None,
+    mesh: MeshLike, camera: Camera | None = None, shape: tuple[int, int] | None = None, units: str | None = None
 ) -> Surface:
     """Return the surface of a mesh, as :meth:`Surface.from_mesh` does."""
     camera = Orthographic() if camera is None else checked_camera(camera)

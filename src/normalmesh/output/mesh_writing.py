@@ -32,12 +32,11 @@ from normalmesh.output.three_mf import THREE_MF, encode_3mf
 from normalmesh.output.tileset import TILESET, check_tileset_target, write_tileset
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
     from trimesh import Trimesh
 
+    from normalmesh.files.georeference import GeoReference
     from normalmesh.mesh.solid import Solid
     from normalmesh.mesh.surface import Surface
-    from normalmesh.normals.georeference import GeoReference
     from normalmesh.output.glb import Scale
 
 #: Suffixes of the files of solids.
@@ -67,11 +66,9 @@ def write_surface(
         reject_clashes([path], InputFiles(inputs))
     else:
         check_targets([path, *mesh_format.companions(path, texture is not None)], inputs)
-    image = None if texture is None else colour_image(texture)
-    if image is not None:
-        check_same_image(image, surface.shape)
-        if not mesh_format.holds_colours:
-            _warn_left_out("the texture is", path.name, f"{mesh_format.name} has no colours")
+    image = None if texture is None else colour_image(texture, surface.shape)
+    if image is not None and not mesh_format.holds_colours:
+        _warn_left_out("the texture is", path.name, f"{mesh_format.name} has no colours")
     if mesh_format is TILES_3D:
         write_tileset(surface, path.parent, image)
     else:
@@ -150,19 +147,3 @@ def write_depth(surface: Surface, path: str | PathLike[str], georeference: GeoRe
 
 def _warn_left_out(what: str, name: str, reason: str) -> None:
     warn_caller(f"{what} left out of {path_text(name)}: {reason}")
-
-
-def check_texture(texture: Texture, shape: tuple[int, int]) -> None:
-    """Raise :class:`NormalMeshError` if this cannot be the texture of a map of the given shape."""
-    check_same_image(colour_image(texture), shape)
-
-
-def check_same_image(image: Image, shape: tuple[int, int]) -> None:
-    """Raise :class:`NormalMeshError` unless a texture has the aspect ratio of the map, up to one pixel."""
-    rows, columns = shape
-    scale = columns / image.width
-    if abs(image.height * scale - rows) > max(scale, 1.0):
-        raise NormalMeshError(
-            f"the texture is {image.width} × {image.height} pixels but the normal map {columns} × {rows}: "
-            "crop or scale it to the same aspect ratio"
-        )

@@ -8,7 +8,7 @@ from os import PathLike
 import numpy as np
 
 from normalmesh.arguments import checked_path
-from normalmesh.array_types import Bool, Float, Floating
+from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError, path_text, warn_caller
 from normalmesh.files.arrays import CAMERA_MATRIX, PIXEL_SIZE
 from normalmesh.files.atomic import Files, check_targets, write_atomically
@@ -40,7 +40,9 @@ def save_normal_map(
         contents[matrix_file] = matrix_text(normal_map.camera)
     if suffix == ".npz":
         checked_bits(target, bits, (32,))
-        contents[target] = _encoded_npz(channels, normal_map.mask, normal_map.camera)
+        arrays = {"normals": channels.astype(np.float32), "mask": normal_map.mask, **_camera_arrays(normal_map.camera)}
+        np.savez_compressed(file := io.BytesIO(), **arrays)  # type: ignore[arg-type]
+        contents[target] = file.getvalue()
     else:
         contents[target] = encode_normals(target, channels, normal_map.mask, bits)
     write_atomically(contents)
@@ -65,9 +67,3 @@ def _camera_arrays(camera: Camera) -> dict[str, Float]:
     if (matrix := camera.matrix()) is not None:
         return {CAMERA_MATRIX: matrix}
     return {PIXEL_SIZE: np.array(camera.pixel_length)} if camera == Orthographic(camera.pixel_length) else {}
-
-
-def _encoded_npz(channels: Floating, mask: Bool, camera: Camera) -> bytes:
-    file, arrays = io.BytesIO(), _camera_arrays(camera)
-    np.savez_compressed(file, normals=channels.astype(np.float32), mask=mask, **arrays)  # type: ignore[arg-type]
-    return file.getvalue()

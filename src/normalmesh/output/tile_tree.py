@@ -65,22 +65,15 @@ class TileTree:
             face = np.zeros(len(surface.vertices), np.int64)
             face[surface.faces] = np.arange(len(surface.faces))[:, None]
             codes = np.concatenate([codes, codes[face[surface.walls[:, 0]]]])
-        all_faces = surface.all_faces
         order = np.argsort(codes, kind="stable").astype(np.int32)
         codes = codes[order]
         root = _divided(codes, Tile(0, 0, 0, 0, len(codes)), max_faces)
         first = np.full(len(surface.vertices), len(order), np.int32)
         last = np.full(len(surface.vertices), -1, np.int32)
         place = np.arange(len(order), dtype=np.int32)
-        for corner in range(3):
-            vertices = all_faces[order, corner]
-            # Of the values assigned to one element, NumPy keeps the last.
-            ends = np.full_like(last, -1)
-            ends[vertices] = place
-            np.maximum(last, ends, out=last)
-            starts = np.full_like(first, len(order))
-            starts[vertices[::-1]] = place[::-1]
-            np.minimum(first, starts, out=first)
+        for corners in surface.all_faces[order].T:
+            np.minimum.at(first, corners, place)
+            np.maximum.at(last, corners, place)
         return cls(root, order, first, last)
 
     def faces(self, tile: Tile, surface: Surface) -> tuple[Int32, Int32]:

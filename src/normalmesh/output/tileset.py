@@ -83,16 +83,9 @@ def _is_ours(path: Path) -> bool:
 
 
 def write_tileset(surface: Surface, folder: Path, image: Image | None = None, max_faces: int = MAX_FACES) -> None:
-    """Write a surface as 3D Tiles to a folder, which appears when it is complete.
+    """Write a surface as 3D Tiles to a folder, which appears when it is complete; one of this program is replaced.
 
-    Parameters
-    ----------
-    folder
-        A folder that does not exist, is empty, or has a tileset of this program, which is replaced.
-    image
-        Texture; each tile has its part of it.
-    max_faces
-        Faces of a tile without children, at most; those above have about as many.
+    Each tile has its part of the texture. Those without children have at most ``max_faces`` faces.
     """
     check_tileset_target(folder)
     reject_inputs([folder / TILESET])
@@ -178,24 +171,17 @@ class _Writer:
 
     def write_all(self) -> dict[str, Any]:
         """Write all tiles, and return the description of the root."""
-        by_depth: dict[int, list[Tile]] = {}
-        for tile in self.tree.root.all_tiles():
-            by_depth.setdefault(tile.depth, []).append(tile)
-        below: dict[Tile, _Level] = {}
-        for depth in sorted(by_depth, reverse=True):
-            below = self._write_row(by_depth[depth], below)
-        return below[self.tree.root].entry
-
-    def _write_row(self, tiles: list[Tile], below: dict[Tile, _Level]) -> dict[Tile, _Level]:
-        """Write all tiles of one depth, once those below are written."""
+        tiles = list(self.tree.root.all_tiles())
         levels: dict[Tile, _Level] = {}
 
-        def work(first: int, last: int) -> None:
-            for tile in tiles[first:last]:
-                levels[tile] = self._write(tile, [below[child] for child in tile.children])
+        def work(row: list[Tile], first: int, last: int) -> None:
+            for tile in row[first:last]:
+                levels[tile] = self._write(tile, [levels.pop(child) for child in tile.children])
 
-        in_parallel(work, len(tiles), grain=1)
-        return levels
+        for depth in range(max(tile.depth for tile in tiles), -1, -1):
+            row = [tile for tile in tiles if tile.depth == depth]
+            in_parallel(partial(work, row), len(row), grain=1)
+        return levels[self.tree.root].entry
 
     def _write(self, tile: Tile, children: list[_Level]) -> _Level:
         """Write a tile once its children are written."""

@@ -64,14 +64,9 @@ def _table(rows: list[Row], camera: str, measure: str, title: str) -> Table:
     columns = [("pixels", "all"), *product(COMPARED, LEVELS)]
     head = ["", "unit" if measure == "rmse" else "", "pixels", *(f"{method} {level}" for method, level in columns[1:])]
     lines = lines_by("group", seen, measure, [{"method": method, "level": level} for method, level in columns])
-    remarks = [
-        compared(seen, measure, "ours", "isotropic", by=("name", "level")),
-        compared(seen, measure, "paper", "isotropic", by=("name", "level")),
-        compared(seen, measure, "paper", "older integrator", by=("name", "level")),
-        compared(seen, measure, "ours", "paper", by=("name", "level")),
-        _falling(seen, measure, "paper"),
-        _falling(seen, measure, "ours"),
-    ]
+    pairs = (("ours", "isotropic"), ("paper", "isotropic"), ("paper", "older integrator"), ("ours", "paper"))
+    remarks = [compared(seen, measure, method, other, by=("name", "level")) for method, other in pairs]
+    remarks += [_falling(seen, measure, method) for method in ("paper", "ours")]
     return Table(f"{title}, {camera}", head, lines, remarks)
 
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
+from normalmesh import __version__
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import write_atomically
-from normalmesh.paper.machine import machine
 from normalmesh.paper.sources import Source, first_of_groups
 from normalmesh.paper.tables import Row, Table
 from normalmesh.runtime.monitor import Monitor, OnProgress
+from normalmesh.runtime.threads import allowed_threads
 
 #: The method of a row that stands for a picture, which is in no table.
 PICTURE = "picture"
@@ -79,19 +83,24 @@ def run_benchmark(
 ) -> str:
     """Run a benchmark, or resume it, and write ``<name>.csv``, ``<name>.md`` and its pictures to a folder.
 
-    Rows found there are kept, and their tasks are not run again, unless ``restart`` is given; they must have been
-    measured with the same settings, versions and machine. ``report`` is called with a line of text after each task.
-    Return the tables in Markdown, followed by the machine and the versions. A task that fails, for example because a
-    case is damaged, is listed there, and run again the next time.
+    Rows found in ``<name>.json`` are kept, and their tasks are not run again, unless ``restart`` is given; they must
+    have been measured with the same settings, versions and machine. ``report`` is called with a line of text after each
+    task. Return the tables in Markdown, followed by the machine and the versions. A task that fails, for example
+    because a case is damaged, is listed there, and run again the next time.
     """
-    record = {"bench": benchmark.name, **settings, **machine()}
+    record = {"bench": benchmark.name, **settings, **_machine()}
     folder.mkdir(parents=True, exist_ok=True)
+    record_path, table_path = (folder / f"{benchmark.name}.{suffix}" for suffix in ("json", "csv"))
     if restart:
-        _csv_path(benchmark, folder).unlink(missing_ok=True)
-    rows = _rows_so_far(benchmark, folder, record)
-    write_atomically({folder / f"{benchmark.name}.json": json.dumps(record, indent=1).encode()})
+        record_path.unlink(missing_ok=True)
+    rows = _rows_so_far(record_path, record)
     tasks = list(benchmark.tasks(sources, folder))
-    failures = _run_tasks(benchmark, tasks, rows, folder, report, Monitor(progress))
+
+    def save() -> None:
+        stored = json.dumps({**record, "rows": rows}, indent=1)
+        write_atomically({table_path: _csv(rows).encode(), record_path: stored.encode()})
+
+    failures = _run_tasks(benchmark, tasks, rows, save, report, Monitor(progress))
     order = {task.key: place for place, task in enumerate(tasks)}
     known = sorted((row for row in rows if _key(benchmark, row) in order), key=lambda row: order[_key(benchmark, row)])
     if not known:
@@ -108,11 +117,11 @@ def _run_tasks(
     benchmark: Benchmark,
     tasks: list[Task],
     rows: list[Row],
-    folder: Path,
+    save: Callable[[], None],
     report: Callable[[str], None],
     monitor: Monitor,
 ) -> list[str]:
-    """Run the tasks that have no rows yet, append their rows, and return a description of each failure."""
+    """Run the tasks that have no rows yet, append and save their rows, and return a description of each failure."""
     done = {_key(benchmark, row) for row in rows}
     left = [task for task in tasks if task.key not in done]
     if len(left) < len(tasks):
@@ -127,7 +136,7 @@ def _run_tasks(
         except NormalMeshError as error:
             failures.append(f"{', '.join(task.key)}: {error}")
             outcome = f" failed: {error}"
-        write_atomically({_csv_path(benchmark, folder): _csv(rows).encode()})
+        save()
         report(f"[{number}/{len(tasks)}] {', '.join(task.key)}{outcome}")
         monitor.advance(1.0)
     monitor.finish()
@@ -144,34 +153,25 @@ def _report(benchmark: Benchmark, rows: list[Row], failures: list[str], record: 
     return "\n\n".join(parts) + "\n"
 
 
-def _rows_so_far(benchmark: Benchmark, folder: Path, record: dict[str, str]) -> list[Row]:
+def _rows_so_far(path: Path, record: dict[str, str]) -> list[Row]:
     """Return the rows of an earlier run; raise if its settings differ."""
-    if not _csv_path(benchmark, folder).exists():
-        return []
     try:
-        before = json.loads((folder / f"{benchmark.name}.json").read_text())
+        before = json.loads(path.read_text())
     except (OSError, ValueError):
-        before = {}
+        return []
+    rows: list[Row] = before.pop("rows", [])
     differing = [name for name in {**record, **before} if record.get(name) != before.get(name)]
-    if differing:
+    if rows and differing:
         name = differing[0]
         raise NormalMeshError(
-            f"{path_text(folder)} holds results of {benchmark.name} with {name} {before.get(name, 'unknown')} "
+            f"{path_text(path.parent)} holds results of {path.stem} with {name} {before.get(name, 'unknown')} "
             f"instead of {record.get(name, 'none')}; discard them with --restart, or choose another --output"
         )
-    with _csv_path(benchmark, folder).open(newline="", encoding="utf-8") as file:
-        return [
-            {name: text if name in benchmark.keys else _value(text) for name, text in line.items() if text != ""}
-            for line in csv.DictReader(file)
-        ]
+    return rows
 
 
 def _key(benchmark: Benchmark, row: Row) -> tuple[str, ...]:
     return tuple(str(row[name]) for name in benchmark.keys)
-
-
-def _csv_path(benchmark: Benchmark, folder: Path) -> Path:
-    return folder / f"{benchmark.name}.csv"
 
 
 def _csv(rows: list[Row]) -> str:
@@ -183,8 +183,22 @@ def _csv(rows: list[Row]) -> str:
     return text.getvalue()
 
 
-def _value(text: str) -> str | float:
+def _machine() -> dict[str, str]:
+    """Return the versions of the packages, the processor, and the numbers of cores and threads."""
+    return {
+        "normalmesh": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "scipy", "numba")},
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": str(os.cpu_count()),
+        "threads": str(allowed_threads()),
+    }
+
+
+def _processor() -> str:
     try:
-        return float(text)
-    except ValueError:
-        return text
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.perturbation import add_noise
-from normalmesh.integration.pixel_integration import integrate_pixels
 from normalmesh.paper.benchmark import Benchmark, case_tasks
-from normalmesh.paper.methods import METHODS, Maker, timed_row, vertex_count
+from normalmesh.paper.methods import METHODS, maker, timed_row, vertex_count
 from normalmesh.paper.plot_style import STYLES, legend_below, new_figure, picture, plain_ticks, save
 from normalmesh.paper.sources import Source, own_sources
 from normalmesh.paper.tables import Line, Row, Table, geometric_mean, mean_of, names_of, rows_with
@@ -32,11 +31,7 @@ def noisy(case: Case, degrees: float) -> Case:
 
 def _at_level(level: float, source: Source) -> list[Row]:
     case = noisy(source.load(), level)
-    makers: dict[str, Maker] = {"pixels": partial(integrate_pixels, case.normal_map)}
-    makers.update(
-        {name: partial(METHODS[name], case, vertex_count(case, SHARE)) for name in COMPARED if name in METHODS}
-    )
-    return [timed_row(name, case, make) for name, make in makers.items()]
+    return [timed_row(name, case, maker(name, case, SHARE)) for name in COMPARED]
 
 
 def _gallery(source: Source, path: Path) -> None:

@@ -87,7 +87,7 @@ def solved_systems(weights: Float, weighted: Float, lights: Float, least: float)
     systems = (weights @ products).reshape(-1, 3, 3)
     independent = spread(systems) > least
     systems[~independent] = np.eye(3)
-    scaled: Float = np.linalg.solve(systems, (weighted @ lights)[:, :, None])[:, :, 0]
+    scaled = np.asarray(np.linalg.solve(systems, (weighted @ lights)[:, :, None])[:, :, 0], np.float64)
     scaled[~independent] = 0
     return scaled
 

@@ -29,15 +29,7 @@ RELIGHTABLE = (".ptm", ".rti")
 
 @dataclass(frozen=True)
 class Photograph:
-    """A photograph as it was stored.
-
-    Attributes
-    ----------
-    values
-        (H, W, 1 or 3) integers or floats.
-    maximum
-        The largest value that the integers can hold; None for floats.
-    """
+    """A photograph (H, W, 1 or 3) as stored, and the largest value that its integers can hold; None for floats."""
 
     values: NDArray[np.generic]
     maximum: int | None
@@ -47,7 +39,12 @@ def photographs(images: ArrayLike | Sequence[str | PathLike[str]]) -> list[Photo
     """Return all photographs, or raise :class:`NormalMeshError` unless they have one size and number of channels."""
     if are_files(images):
         paths = [checked_path(path, "images") for path in images]  # type: ignore[union-attr]
-        taken = _read_all(paths)
+        taken = [_read(paths[0])]
+        # The first tells how much memory all of them need.
+        (rows, columns), size = taken[0].values.shape[:2], taken[0].values.nbytes
+        needed = (len(paths) - 1) * size + RESULT_BYTES * rows * columns
+        require_memory(needed, f"photometric stereo of {len(paths)} images", "crop them, or halve their resolution")
+        taken += map(_read, paths[1:])
         names = [path_text(path) for path in paths]
     else:
         taken = [_from_array(image) for image in _stack(images)]  # type: ignore[arg-type]
@@ -96,15 +93,6 @@ def _from_array(values: NDArray[np.generic]) -> Photograph:
     narrow = values.dtype.kind == "u" and values.dtype.itemsize <= 2
     maximum = int(np.iinfo(values.dtype).max) if narrow else None  # type: ignore[type-var]
     return Photograph(_colours(values if values.ndim == 3 else values[..., None]), maximum)
-
-
-def _read_all(paths: Sequence[Path]) -> list[Photograph]:
-    """Read photographs of one size. The first tells how much memory all of them need."""
-    first = _read(paths[0])
-    rows, columns = first.values.shape[:2]
-    needed = (len(paths) - 1) * first.values.nbytes + RESULT_BYTES * rows * columns
-    require_memory(needed, f"photometric stereo of {len(paths)} images", "crop them, or halve their resolution")
-    return [first, *map(_read, paths[1:])]
 
 
 def _read(path: Path) -> Photograph:

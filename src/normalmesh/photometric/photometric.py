@@ -24,14 +24,7 @@ from normalmesh.normals.normal_map import NormalMap, checked_mask
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.photometric.lights import read_light_list, read_rows
 from normalmesh.photometric.matt_surface import COPLANAR, PhotographedSurface, fit, spread, trim
-from normalmesh.photometric.photographs import (
-    Photograph,
-    are_files,
-    found_files,
-    natural_key,
-    photographs,
-    with_lights,
-)
+from normalmesh.photometric.photographs import Photograph, are_files, found_files, natural_key, photographs, with_lights
 from normalmesh.photometric.photometric_checks import doubts_about_fit, doubts_about_images, doubts_about_lights
 from normalmesh.runtime.row_blocks import row_blocks
 

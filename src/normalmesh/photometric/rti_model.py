@@ -75,27 +75,17 @@ class RTIHeader:
 
 @dataclass(frozen=True, eq=False)
 class RTIModel:
-    """Brightness of the pixels as a function of the light.
-
-    Attributes
-    ----------
-    header
-        The header of the file.
-    coefficients
-        (channels, H, W, terms) uint8 as stored, the first row at the top; one channel is luminance.
-    colour
-        (H, W, 3) uint8, by which luminance is multiplied; None if there are three channels.
-    scale, offset
-        A coefficient is ``scale · byte + offset``, for brightness 1 at full white; each of the length ``terms``.
-    basis
-        Function that gives the values (K, terms) that coefficients multiply, from unit directions (K, 3) to lights.
-    """
+    """Brightness of the pixels as a function of the light."""
 
     header: RTIHeader
+    #: (channels, H, W, terms) as stored, the first row at the top; one channel is luminance, multiplied by the colour.
     coefficients: UInt8
+    #: (H, W, 3); None if there are three channels.
     colour: UInt8 | None
+    #: Of the length ``terms``: a coefficient is ``scale · byte + offset``, for brightness 1 at full white.
     scale: Float
     offset: Float
+    #: From unit directions (K, 3) to lights to the values (K, terms) that coefficients multiply.
     basis: Callable[[Float], Float]
 
 
@@ -149,12 +139,6 @@ class _Reader:
 
     def __init__(self, path: Path, contents: mmap) -> None:
         self.path, self.contents, self.position = path, contents, 0
-
-    def header(self) -> RTIHeader:
-        raise NotImplementedError
-
-    def model(self) -> RTIModel:
-        raise NotImplementedError
 
     def line(self) -> str:
         """Return the next line."""
@@ -354,4 +338,4 @@ def _predict(planes: list[UInt8], index: int, plane: _Plane, corrections: UInt8)
 
 
 #: What reads a file, by its format as :func:`.formats.file_format` names it.
-RTI_FORMATS: dict[str, type[_Reader]] = {"PTM": _PolynomialReader, "RTI": _HarmonicsReader}
+RTI_FORMATS: dict[str, type[_PolynomialReader | _HarmonicsReader]] = {"PTM": _PolynomialReader, "RTI": _HarmonicsReader}

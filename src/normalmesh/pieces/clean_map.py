@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from normalmesh.array_types import Bool, Float, Int32
-from normalmesh.engine.array_file import Arrays
-from normalmesh.engine.runner import Run
+from normalmesh.engine.array_file import Arrays, Run
 from normalmesh.mesh.repeats import Repeats
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.component_maps import ComponentMap, window_camera

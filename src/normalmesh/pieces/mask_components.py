@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from normalmesh.array_types import Int, Int32
-from normalmesh.engine.array_file import Arrays
-from normalmesh.engine.runner import Run
+from normalmesh.engine.array_file import Arrays, Run
 from normalmesh.integration.pixel_jumps import parts_between
 from normalmesh.mesh.components import components
 from normalmesh.mesh.jumps import JumpLine
@@ -114,11 +113,9 @@ def find_components(
 def label_tile(normal_map: WindowedMap, tile: Window, sides: Int) -> Arrays:
     """Label the pixels of a tile that sides (S, 2, 2) do not separate.
 
-    Returns
-    -------
-    ``areas`` and ``rectangles`` of the labels, as in :class:`MaskComponents`; ``firsts`` (L, 2), row and column of the
-    first pixel of each; ``label``, 0 in the background, and ``ends`` of the runs of pixels with the same label, row by
-    row; and the labels along its sides.
+    Return ``areas`` and ``rectangles`` of the labels, as in :class:`MaskComponents`; ``firsts`` (L, 2), row and column
+    of the first pixel of each; ``label``, 0 in the background, and ``ends`` of the runs of pixels with the same label,
+    row by row; and the labels along its sides.
     """
     from scipy import ndimage
 

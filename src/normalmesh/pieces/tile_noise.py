@@ -9,8 +9,7 @@ from itertools import count
 import numpy as np
 
 from normalmesh.array_types import Float32, Int
-from normalmesh.engine.array_file import Arrays, packed, unpacked
-from normalmesh.engine.runner import Run
+from normalmesh.engine.array_file import Arrays, Run, packed, unpacked
 from normalmesh.normals.noise import (
     SMALLEST,
     MapNoise,

@@ -13,14 +13,13 @@ from scipy.sparse import csr_matrix, vstack
 
 from normalmesh.arguments import checked_array
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
-from normalmesh.engine.array_file import Arrays, packed, unpacked
-from normalmesh.engine.runner import Run
+from normalmesh.engine.array_file import Arrays, Run, packed, unpacked
 from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.plane_surface import PlaneSurface
 from normalmesh.integration.integration_options import IntegrationOptions
-from normalmesh.integration.prior import PIXEL_WEIGHT, POINT_WEIGHT, leave_out, nearest_pixels
-from normalmesh.integration.prior_faces import elected_labels, faces_at, on_outline, samples_of_faces, told_apart
+from normalmesh.integration.prior import OUT_OF_REACH, PIXEL_WEIGHT, POINT_WEIGHT, leave_out, nearest_pixels
+from normalmesh.integration.prior_faces import elected_labels, faces_at, placed_points, samples_of_faces, told_apart
 from normalmesh.integration.prior_terms import FacePoints, PriorTerms, face_terms
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.screen_mesh import ScreenMesh
@@ -148,14 +147,12 @@ class TiledPrior:
         faces, touched = (
             np.concatenate([np.append(near(key), -1)[each[k]] for key, each in found.items()]) for k in (1, 2)
         )
-        feet, lost = points.screen.copy(), np.flatnonzero((faces < 0) & apart[points.label])
-        if len(lost):
-            faces[lost], feet[lost] = on_outline(mesh, home, points.screen[lost], points.label[lost])
+        faces, feet = placed_points(mesh, home, apart, faces, points.screen, points.label)
         there = faces >= 0
         if not there.all() and not self.warned:
             self.warned = True
             far = np.append(~there, np.zeros(len(touched), np.bool_))
-            leave_out(far, "points of the prior have no face of their component in reach")
+            leave_out(far, OUT_OF_REACH)
         points, faces, feet = points.chosen(there), faces[there], feet[there]
         placed = FacePoints(faces, feet, points.screen - feet, points.unknown, points.weights)
         return PriorFaces(placed, np.union1d(touched, faces), home, apart)
@@ -279,17 +276,9 @@ def tile_terms(
 ) -> Arrays:
     """Return the fields of the terms of a prior on the faces of a tile, packed, over all ``count`` faces of the mesh.
 
-    Parameters
-    ----------
-    clean, part, count
-    equations
-        Result of :func:`.tile_equations`.
-    offsets
-        (m,) offsets of all faces of the part without a prior.
-    points
-        Points on faces of the tile, which are numbered within the part.
-    given
-        The depth map in the window around the part, the labels (m,) of its faces, and labels that are told apart.
+    ``equations`` is the result of :func:`.tile_equations`, ``offsets`` (m,) are those of all faces of the part without
+    a prior, ``points`` lie on faces of the tile, which are numbered within the part. Of a depth map, the window around
+    the part is ``given``, with the labels (m,) of its faces, and the labels that are told apart.
     """
     area = window_around(part.vertices, Window.whole(clean.shape))
     camera = window_camera(clean.camera, area.left, area.top)

@@ -70,31 +70,16 @@ REMEDY = (
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What a reconstruction takes.
-
-    Attributes
-    ----------
-    counts : MaskCounts
-    vertices
-        Vertices of the result, or of the finest of several.
-    start_vertices, first_vertices
-        Vertices of the start mesh, and of the mesh when its faces are first evaluated from their pixels.
-    cuts
-        Whether jumps are searched.
-    smooths
-        Whether the map is smoothed against noise.
-    kept_vertices, further_seconds
-        Vertices, and seconds, of further surfaces, such as coarser levels.
-    """
+    """What a reconstruction takes."""
 
     counts: MaskCounts
-    vertices: int
-    start_vertices: int
-    first_vertices: int
-    cuts: bool
-    smooths: bool = True
-    kept_vertices: int = 0
-    further_seconds: float = 0.0
+    vertices: int  # of the result, or of the finest of several
+    start_vertices: int  # of the start mesh
+    first_vertices: int  # of the mesh when its faces are first evaluated from their pixels
+    cuts: bool  # whether jumps are searched
+    smooths: bool = True  # whether the map is smoothed against noise
+    kept_vertices: int = 0  # of further surfaces, such as coarser levels
+    further_seconds: float = 0.0  # for further surfaces
 
     @classmethod
     def of(cls, counts: MaskCounts, rule: StoppingRule, start: str = "adaptive", cuts: bool = True) -> Estimate:

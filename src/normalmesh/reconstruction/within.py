@@ -99,10 +99,12 @@ def reconstruct_within(
         raise NormalMeshError("give max_angle, max_error or both")
     if rules := [name for name in RULES if name in integration]:
         raise NormalMeshError(f"{rules[0]} is not for reconstruct_within: max_angle and max_error say where to stop")
-    request = Request.of(normal_map, preset, decimation, integration, tileable, jumps, tiles)
+    request = Request.of(
+        normal_map, preset, decimation, integration, tileable, jumps, tiles, threads, memory_limit, progress
+    )
     estimated = partial(Estimate.within, compared=max_error is not None)
     finest = [StoppingRule(vertices=_share(FINEST, request.foreground))]
-    with request.stages(finest, estimated, threads, memory_limit, progress) as stages:
+    with request.stages(finest, estimated) as stages:
         stages.find_noise()
         stages.find_jumps(jumps)
         monitor = stages.monitor
@@ -150,20 +152,11 @@ def _fewest(
 
 @dataclass(frozen=True, eq=False)
 class _Reference:
-    """The surface that others are compared with.
+    """The surface that others are compared with."""
 
-    Attributes
-    ----------
-    components : (H, W) int
-        4-connected component of each pixel of the mask.
-    depth : (H, W)
-    parts : (H, W) int64
-        See :func:`_loose_parts`.
-    """
-
-    components: Integer
-    depth: Float
-    parts: Int
+    components: Integer  # (H, W): 4-connected component of each pixel of the mask
+    depth: Float  # (H, W)
+    parts: Int  # (H, W): see _loose_parts
 
     @classmethod
     def of(cls, surface: Surface, components: Integer) -> _Reference:

@@ -29,13 +29,13 @@ class _Compilation(event.Listener):
     def __init__(self) -> None:
         # Called when the compilation of a kernel that Python calls begins.
         self.observers: list[Callable[[], None]] = []
-        self._depth, self._began, self._seconds = 0, 0.0, 0.0
+        self.depth, self.began, self.seconds = 0, 0.0, 0.0
         self._outermost = ExitStack()
 
     def on_start(self, event: event.Event) -> None:
-        self._depth += 1
-        if self._depth == 1:
-            self._began = time.monotonic()
+        self.depth += 1
+        if self.depth == 1:
+            self.began = time.monotonic()
             self._outermost.enter_context(_collector_paused())
             self._outermost.enter_context(_interrupts_held())
         if event.data["dispatcher"] in kernels:
@@ -43,19 +43,10 @@ class _Compilation(event.Listener):
                 observer()
 
     def on_end(self, event: event.Event) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            self._seconds += time.monotonic() - self._began
+        self.depth -= 1
+        if self.depth == 0:
+            self.seconds += time.monotonic() - self.began
             self._outermost.close()
-
-    @property
-    def is_running(self) -> bool:
-        return self._depth > 0
-
-    @property
-    def seconds(self) -> float:
-        """Seconds in which kernels compiled; those of the current compilation are included."""
-        return self._seconds + (time.monotonic() - self._began if self._depth else 0.0)
 
 
 _compilation = _Compilation()
@@ -63,13 +54,13 @@ event.register("numba:compile", _compilation)
 
 
 def compilation_seconds() -> float:
-    """Return the seconds in which this process has compiled kernels."""
-    return _compilation.seconds
+    """Return the seconds in which this process has compiled kernels; those of the current compilation are included."""
+    return _compilation.seconds + (time.monotonic() - _compilation.began if _compilation.depth else 0.0)
 
 
 def is_compiling() -> bool:
     """Return whether a kernel is being compiled."""
-    return _compilation.is_running
+    return _compilation.depth > 0
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def inner(function: Callable[..., Any] | None = None, *, allocates: bool = False
     """Compile a kernel that other kernels call, with options of :func:`numba.njit`.
 
     Set ``allocates=True`` for kernels that create arrays and for kernels to which these are returned. All others do not
-     count references to arrays, which would take a sixth of the time of a reconstruction.
+    count references to arrays, which would take a sixth of the time of a reconstruction.
 
     Set ``forceinline=True`` for kernels that are called in one place, or so often that passing arrays takes time.
 

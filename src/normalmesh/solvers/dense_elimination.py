@@ -13,7 +13,7 @@ import numpy as np
 from normalmesh.array_types import Float, Integer
 from normalmesh.errors import NormalMeshError
 from normalmesh.runtime.threads import in_parallel
-from normalmesh.solvers._border_elimination import (
+from normalmesh.solvers._dense_elimination import (
     Front,
     add_to_front,
     eliminate_next,

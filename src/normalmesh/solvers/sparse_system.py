@@ -95,14 +95,6 @@ class Solution:
     free_constants: int  # components with one; the mean of x over each is zero
 
 
-@dataclass(frozen=True)
-class _Reached:
-    iterations: int
-    residual: float  # relative to ‖b‖
-    accepted: bool  # within the tolerance, or as low as rounding allows
-    error: float = math.nan  # of the worst unknown
-
-
 class PreparedSystem:
     """A matrix that has been analysed and factorised: it can be solved for many right-hand sides.
 
@@ -155,66 +147,63 @@ class PreparedSystem:
                 "component whose rows of the matrix sum to zero"
             )
         x = np.zeros(b.size)
-        reached = self._improve(x, b)
-        if not reached.accepted and self._preconditioner.sharpen():
+        steps, residual, is_solved = self._improve(x, b)
+        if not is_solved and self._preconditioner.sharpen():
             self._preconditioner.prepare(self._matrix, self._gauge)
-            reached = self._improve(x, b)
-        return self._solution(x, self._sharpened(x, b, reached, max_error) if reached.accepted else reached)
+            steps, residual, is_solved = self._improve(x, b)
+        if not is_solved:
+            raise NormalMeshError(
+                f"the system could not be solved: residual {residual:.1e} of the right side after {steps} steps of "
+                f"{self.method}, {TOLERANCE:.0e} was asked for; is the matrix positive definite?"
+            )
+        error = math.nan
+        if not math.isinf(max_error):
+            more, residual, error = self._sharpen(x, b, max_error)
+            steps += more
+        free = int(np.count_nonzero(self._gauge.floating))
+        return Solution(self._gauge.centred(x), self.method, steps, residual, error, free)
 
-    def _improve(self, x: Float, b: Float) -> _Reached:
-        """Improve x in place by conjugate gradients; the residual is computed from x at the end."""
+    def _improve(self, x: Float, b: Float) -> tuple[int, float, bool]:
+        """Improve x in place; return steps, residual relative to ‖b‖, and whether x is as exact as it has to be.
+
+        The residual is computed from x: within the tolerance, or as low as rounding allows.
+        """
         size = norm(b)
         if size == 0:
             x[:] = 0
-            return _Reached(0, 0.0, True)
-        taken = conjugate_gradients(
-            lambda p: times(self._matrix, p),
-            self._preconditioner.apply,
-            x,
-            b - times(self._matrix, x),
-            max_steps=self._preconditioner.max_steps,
-            max_residual=0.5 * TOLERANCE * size,
-        )
+            return 0, 0.0, True
+        steps = self._descend(x, b - times(self._matrix, x), 0.5 * TOLERANCE * size)
         error = norm(b - times(self._matrix, x))
         goal = TOLERANCE * size
         if goal < error < np.inf:
             goal = max(goal, ROUNDING * norm(abs(self._matrix) @ np.abs(x)))
-        return _Reached(taken.steps, error / size, error <= goal)
+        return steps, error / size, error <= goal
 
-    def _sharpened(self, x: Float, b: Float, reached: _Reached, max_error: float) -> _Reached:
-        """Estimate the error, and improve x in place until it is small enough or does not get smaller."""
-        if math.isinf(max_error):
-            return reached
-        iterations, last = reached.iterations, math.inf
+    def _sharpen(self, x: Float, b: Float, max_error: float) -> tuple[int, float, float]:
+        """Improve x in place until its error is small enough or does not get smaller; return steps, residual, error."""
+        steps, last, scale = 0, math.inf, norm(b) or 1.0
         while True:
             residual = self._gauge.centred(b - times(self._matrix, x))
             size, step = norm(residual), np.zeros(x.size)
-            taken = conjugate_gradients(
-                lambda p: times(self._matrix, p),
-                self._preconditioner.apply,
-                step,
-                residual,
-                max_steps=self._preconditioner.max_steps,
-                max_residual=_SHARPER * size,
-            )
+            more = self._descend(step, residual, _SHARPER * size)
             # Constants of floating components are free.
             step = self._gauge.centred(step)
             error = float(np.abs(step).max())
             if error <= max_error or not error < last / 2:
-                return _Reached(iterations, size / (norm(b) or 1.0), True, error)
+                return steps, size / scale, error
             x += step
-            iterations, last = iterations + taken.steps, error
+            steps, last = steps + more, error
             if self.method == "cholesky" and _SHARPER * error <= max_error:
                 # A factor lowers the error of each unknown as much as the residual.
-                return _Reached(iterations, norm(residual) / (norm(b) or 1.0), True, _SHARPER * error)
+                return steps, norm(residual) / scale, _SHARPER * error
 
-    def _solution(self, x: Float, reached: _Reached) -> Solution:
-        if not reached.accepted:
-            raise NormalMeshError(
-                f"the system could not be solved: residual {reached.residual:.1e} of the right side after "
-                f"{reached.iterations} steps of {self.method}, {TOLERANCE:.0e} was asked for; "
-                "is the matrix positive definite?"
-            )
-        free = int(np.count_nonzero(self._gauge.floating))
-        x = self._gauge.centred(x)
-        return Solution(x, self.method, reached.iterations, reached.residual, reached.error, free)
+    def _descend(self, x: Float, residual: Float, max_residual: float) -> int:
+        """Improve x and its residual in place by conjugate gradients; return the number of steps."""
+        return conjugate_gradients(
+            lambda p: times(self._matrix, p),
+            self._preconditioner.apply,
+            x,
+            residual,
+            max_steps=self._preconditioner.max_steps,
+            max_residual=max_residual,
+        ).steps

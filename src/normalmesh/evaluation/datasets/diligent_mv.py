@@ -15,8 +15,7 @@ from scipy.linalg import rq
 from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.datasets.case_assembly import assemble, read_map
-from normalmesh.evaluation.datasets.dataset import required_file
+from normalmesh.evaluation.datasets.case_assembly import assemble, read_map, required_file
 from normalmesh.files.formats import file_format, reading, unusable
 from normalmesh.files.matlab import list_variables, read_variable
 from normalmesh.normals.normal_map import NormalMap

@@ -12,9 +12,15 @@ import numpy as np
 
 from normalmesh.array_types import Float
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.synthetic.image_geometry import checked_shape, chosen_camera, pixel_centres
 from normalmesh.evaluation.synthetic.medallion import Medallion
-from normalmesh.evaluation.synthetic.relief_case import Relief, exact_case, lift
+from normalmesh.evaluation.synthetic.relief_case import (
+    Relief,
+    checked_shape,
+    chosen_camera,
+    exact_case,
+    lift,
+    pixel_centres,
+)
 from normalmesh.normals.camera import Camera
 from normalmesh.runtime.row_blocks import row_blocks
 

@@ -25,7 +25,7 @@ def stone(subdivisions: int = 6) -> trimesh.Trimesh:
 
 
 def knot(along: int = 1280, around: int = 128) -> trimesh.Trimesh:
-    """Return a trefoil knot of a round tube with so many vertices, which occludes itself three times."""
+    """Return a trefoil knot of a round tube, which occludes itself three times."""
     t = np.linspace(0, 2 * np.pi, along, endpoint=False)
     centre = np.stack([np.sin(t) + 2 * np.sin(2 * t), np.cos(t) - 2 * np.cos(2 * t), -np.sin(3 * t)], axis=1)
     velocity = np.stack([np.cos(t) + 4 * np.cos(2 * t), -np.sin(t) + 4 * np.sin(2 * t), -3 * np.cos(3 * t)], axis=1)

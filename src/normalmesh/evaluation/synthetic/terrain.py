@@ -7,8 +7,7 @@ from scipy.interpolate import RectBivariateSpline
 
 from normalmesh.array_types import Float
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.synthetic.image_geometry import checked_shape
-from normalmesh.evaluation.synthetic.relief_case import Relief, lift
+from normalmesh.evaluation.synthetic.relief_case import Relief, checked_shape, lift
 from normalmesh.normals.camera import Camera
 
 #: Height from the lowest to the highest point, as a fraction of the longer side.
