@@ -117,7 +117,8 @@ def decimate(
     start
         ``"pixels"``: start with two triangles per pixel, as the paper does. ``"adaptive"``: start with a mesh that
         leaves out pixel corners where the normals hardly change, provided that far fewer vertices are wanted than there
-        are pixels; several times as fast and slightly more accurate.
+        are pixels; several times as fast and slightly more accurate. Boundary vertices leave the staircase of the mask
+        for a smooth outline, however many there are.
     locked
         Vertices and edges to keep: a pixel mask (H, W), of whose pixels all corners are kept, or pixel corners (K, 2)
         as u, v. Edges between locked vertices are kept, too.
