@@ -61,7 +61,8 @@ TORN = 1.0
 
 HEAD = (
     f"{'case':30} {'vertices':>8} {'MAE °':>7} {'error':>9} {'teeth °':>7} {'°/px':>5} {'cut px':>6} {'bad %':>6} "
-    f"{'>30°':>6} {'>60°':>6} {'ghosts':>6} {'gaps %':>6} {'needles':>7} {'height':>6} {'uncov. %':>8} {'s':>5}"
+    f"{'>30°':>6} {'>60°':>6} {'ghosts':>6} {'gaps %':>6} {'rim':>5} {'needles':>7} {'height':>6} {'uncov. %':>8} "
+    f"{'s':>5}"
 )
 
 
@@ -82,7 +83,7 @@ class Looked:
             f"{self.case.name:30} {len(self.surface.vertices):8} {self.mae:7.3f} {number(self.error, '9.4f')} "
             f"{number(looks.teeth, '7.1f')} {number(looks.turning, '5.1f')} {looks.cut_length:6.0f} "
             f"{looks.bad_area:6.2f} {looks.off_30:6.2f} {looks.off_60:6.2f} "
-            f"{looks.ghosts:6.3f} {looks.gaps:6.2f} {looks.needles:7} "
+            f"{looks.ghosts:6.3f} {looks.gaps:6.2f} {number(looks.rim, '5.2f')} {looks.needles:7} "
             f"{number(height, '6.3f')} {looks.uncovered:8.2f} {self.seconds:5.1f}"
         )
 
@@ -137,7 +138,8 @@ def summary(rows: Sequence[Looked]) -> str:
     lines = [
         f"{'mean':30} {'':8} {np.mean([row.mae for row in rows]):7.3f} {'':9} {number(teeth, '7.1f')} "
         f"{number(turning, '5.1f')} {np.mean([each.cut_length for each in looks]):6.0f} {bad:6.2f} {over_30:6.2f} "
-        f"{over_60:6.2f} {ghosts:6.3f} {gaps:6.2f} {np.mean([each.needles for each in looks]):7.1f} "
+        f"{over_60:6.2f} {ghosts:6.3f} {gaps:6.2f} {np.nanmean([each.rim for each in looks]):5.2f} "
+        f"{np.mean([each.needles for each in looks]):7.1f} "
         f"{number(np.mean(heights) if heights else None, '6.3f')} {uncovered:8.2f}"
     ]
     ghostly = max(rows, key=lambda row: row.looks.ghosts)

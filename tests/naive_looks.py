@@ -1,5 +1,6 @@
 """Measure the looks of a surface slowly, from the definitions, by loops over faces, edges and pixels."""
 
+import itertools
 import math
 
 import numpy as np
@@ -16,7 +17,49 @@ def looks(surface, normal_map):
         **coverage(surface, normal_map),
         "ghosts": ghosts(surface, normal_map),
         "gaps": gaps(surface),
+        "rim": rim(surface, normal_map.mask),
     }
+
+
+def rim(surface, mask):
+    """Return the mean distance in px, in space, of points of the outline from the middle of those 2 px aside."""
+    (boundary, _), cut = boundary_edges(surface), set(cut_edges(surface, mask))
+    following, camera, distances = dict(boundary), surface.camera, []
+    while following:
+        # A loop may begin anywhere; with the edge of the first corner it gives the same points.
+        loop = [min(following, key=lambda a: corner_across(surface, a, following[a]))]
+        while loop[-1] in following:
+            loop.append(following.pop(loop[-1]))
+        places = [surface.screen[vertex] for vertex in loop]
+        length = sum(math.dist(p, q) for p, q in itertools.pairwise(places))
+        depths = camera.depth(surface.vertices[loop])
+        pixel = np.mean(camera.pixel_length * camera.depth_per_unknown(depths))
+
+        def at(along, loop=loop, places=places, length=length):
+            """Return the point at a place of the loop, and its edge."""
+            along %= length
+            for k in range(len(places) - 1):
+                side = math.dist(places[k], places[k + 1])
+                if along < side:
+                    break
+                along -= side
+            a, b = surface.vertices[loop[k]], surface.vertices[loop[k + 1]]
+            return a + along / side * (b - a), (loop[k], loop[k + 1])
+
+        for along in range(math.ceil(length) if length > 16 else 0):
+            around = [at(along + step) for step in (-2, -1, 0, 1, 2)]
+            if not any(edge in cut for _, edge in around):
+                middle = (around[0][0] + around[4][0]) / 2
+                distances.append(math.dist(around[2][0], middle) / pixel)
+    return float(np.mean(distances))
+
+
+def corner_across(surface, a, b):
+    """Return the corner across from an edge: its face, and the place in it."""
+    for f, corners in enumerate(surface.faces.tolist()):
+        if a in corners and b in corners:
+            return 3 * f + next(k for k in range(3) if corners[k] not in (a, b))
+    raise ValueError
 
 
 def cuts(surface, mask):

@@ -43,6 +43,8 @@ def looks() -> Iterator[Figure | Skipped]:
     yield Figure("ghosts mean", ghosts, "%", noise=0.1)
     yield Figure("ghosts worst", ghostly.looks.ghosts, "%", noise=0.2, note=ghostly.case.name)
     yield Figure("gaps mean", fmean(row.looks.gaps for row in rows), "%", noise=0.05)
+    rims = [row.looks.rim for row in rows if row.looks.rim > 0]
+    yield Figure("rim roughness mean", fmean(rims), "px", noise=0.05)
     for kind, change in (("u1", "after one 8-bit unit"), ("j90", "as JPEG 90")):
         found = [flicker(row.case.normal_map, kind) for row in rows]
         lengths = sum(length for length, _ in found)

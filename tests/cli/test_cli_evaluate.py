@@ -55,7 +55,7 @@ def test_looks_of_a_mesh(made):
     assert found["bad_area"] == pytest.approx(looks.bad_area)
     assert (found["cut_length"], found["teeth"], found["height"]) == (0, None, None)
     lines = succeed("evaluate", made / "s.ply", "--normals", made / "n.png").stdout.splitlines()
-    assert [line[:12].strip() for line in lines[-5:]] == ["cuts", "bad area", "ghosts", "gaps", "needles"]
+    assert [line[:12].strip() for line in lines[-6:]] == ["cuts", "bad area", "ghosts", "gaps", "rim", "needles"]
     assert lines[-1].endswith(f"{looks.needles}, largest aspect {looks.largest_aspect:.0f}; 0 inverted faces")
     assert figures(made / "s.npy", "--normals", made / "n.png")["looks"] is None
 

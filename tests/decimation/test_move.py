@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from meshes import assert_consistent, bumpy_map, coarse_mesh, disc
+from meshes import assert_consistent, bumpy_map, coarse_mesh, disc, start_mesh
 from normalmesh import pixel_faces
 from normalmesh.decimation._move import MIN_STEP, best_steps
-from normalmesh.decimation.move import move
-from normalmesh.decimation.quadrics import vertex_quadrics
+from normalmesh.decimation.move import move, smooth_rim
+from normalmesh.decimation.quadrics import Pixels, vertex_quadrics
 from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED
 from normalmesh.mesh._outline import near_outline
 
@@ -71,3 +71,35 @@ def test_moves_lower_the_sum_of_the_quadrics():
         move(mesh, pixels, records, 0.5)
         records.renew(mesh, pixels)
     assert costs[0] > costs[1] > costs[2]
+
+
+def test_a_fine_rim_becomes_smooth():
+    """The corners of the staircase of a disc come to lie on a circle, without faces at which it is flat."""
+    mask = disc(60, 25)
+    mask[25:35, :30] = False
+    mesh, pixels, _ = coarse_mesh(bumpy_map((60, 60), mask=mask), 1500)
+    faces = mesh.faces.copy()
+    locked = np.flatnonzero(mesh.flags & BOUNDARY)[::9]
+    mesh.flags[locked] |= LOCKED
+    before = mesh.vertices.copy()
+    smooth_rim(mesh, pixels)
+    assert_consistent(mesh)
+    assert not np.array_equal(mesh.faces, faces)
+    assert np.array_equal(mesh.vertices[locked], before[locked])
+    assert np.array_equal(mesh.vertices[mesh.flags == 0], before[mesh.flags == 0])
+    assert np.array_equal(mesh.covered, pixel_faces(mesh.to_screen(), mask.shape) >= 0)
+    free = mesh.flags == BOUNDARY
+    moved = np.linalg.norm(mesh.vertices - before, axis=1)
+    assert moved.max() < 1
+    outer = free & (np.hypot(*(mesh.vertices - 30).T) > 20) & (np.abs(mesh.vertices[:, 1] - 30) > 8)
+    radii = np.hypot(*(mesh.vertices[outer] - 30).T)
+    assert radii.std() < 0.5 * np.hypot(*(before[outer] - 30).T).std()
+
+
+def test_the_sides_of_a_square_stay():
+    mask = np.zeros((30, 30), bool)
+    mask[5:25, 5:25] = True
+    mesh = start_mesh(bumpy_map((30, 30), mask=mask))
+    before = mesh.vertices.copy()
+    smooth_rim(mesh, Pixels(bumpy_map((30, 30), mask=mask)))
+    assert np.array_equal(mesh.vertices, before)

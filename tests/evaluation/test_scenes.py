@@ -211,7 +211,8 @@ def test_a_smooth_component_next_to_a_cut_one_is_continuous(camera, refine):
     surface = integrate(mesh, normal_map, refine=refine, discontinuities=True)
     continuous = integrate(mesh, normal_map, refine=refine, discontinuities=False)
     right = np.s_[:, size + 2 :]
-    assert np.abs(heights_of(surface)[right] - heights_of(continuous)[right]).max() < 1e-9
+    # Either may be solved iteratively, to 1e-7 px.
+    assert np.abs(heights_of(surface)[right] - heights_of(continuous)[right]).max() < 2e-7
     left = np.s_[:, : size - 2]
     assert np.abs(heights_of(surface)[left] - heights_of(continuous)[left]).max() > 5
     found = surface.discontinuities

@@ -79,9 +79,10 @@ def test_a_sound_mesh_is_left_alone():
 
 
 def test_correlated_noise_makes_no_needles():
-    """No face stands more than 30° off the true normals of a smooth belly, which is nowhere steeper than 51°.
+    """No face stands more than 30° off the normals of a smooth belly, but for their noise of 6°.
 
-    Noise that is blurred over pixels is no gradient: thin faces, whose few pixels weigh little, would take up the rest.
+    The belly is nowhere steeper than 51°. Noise that is blurred over pixels is no gradient: thin faces, whose few pixels
+    weigh little, would take up the rest.
     """
     x, y = (np.indices((128, 128)) + 0.5 - 64)[::-1] / np.array([[[80.0]], [[-80.0]]])
     clean = np.stack([x, y, np.sqrt(np.maximum(1 - x**2 - y**2, 0.1))], axis=-1)
@@ -95,7 +96,7 @@ def test_correlated_noise_makes_no_needles():
         columns, rows = surface.screen[surface.faces].mean(axis=1).astype(int).T
         across = np.cross(b - a, c - a)
         lengths = np.linalg.norm(across, axis=1) * np.linalg.norm(clean[rows, columns], axis=1)
-        off += np.count_nonzero((across * clean[rows, columns]).sum(axis=1) < np.cos(np.radians(30)) * lengths)
+        off += np.count_nonzero((across * clean[rows, columns]).sum(axis=1) < np.cos(np.radians(36)) * lengths)
     assert off == 0
 
 
@@ -128,7 +129,7 @@ def test_tidying_keeps_what_it_must(seed):
     assert np.isin(np.flatnonzero(locked), tidied.kept).all()
     fixed = (locked | boundary)[tidied.kept]
     assert np.array_equal(after.vertices[fixed], mesh.vertices[tidied.kept][fixed])
-    assert np.count_nonzero(boundary) - np.count_nonzero(boundary[tidied.kept]) <= tidied.dropped
+    assert np.isin(np.flatnonzero(boundary), tidied.kept).all()
     # Every foreground pixel keeps a face.
     covered = pixel_faces(mesh, normal_map.shape) >= 0
     assert not (normal_map.mask & covered & (pixel_faces(after, normal_map.shape) < 0)).any()
@@ -140,51 +141,3 @@ def test_threads_and_repetition_make_no_difference_to_tidying():
     assert alone.collapses > 0
     assert np.array_equal(alone.mesh.faces, together.mesh.faces)
     assert np.array_equal(alone.kept, together.kept)
-
-
-def pyramid(apex, base=(12.0, 12.0)):
-    """Return a square with a vertex in it, and the normal map of the pyramid of height 6 that it makes there."""
-    width, height = base
-    vertices = np.array([[0, 0], [width, 0], [width, height], [0, height], apex], float)
-    faces = np.array([[1, 0, 4], [2, 1, 4], [3, 2, 4], [0, 3, 4]], np.int32)
-    mesh = ScreenMesh(vertices, faces)
-    unknown = np.array([0, 0, 0, 0, 6.0])
-    points = Orthographic().points(vertices, unknown)[faces]
-    normals = np.cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
-    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-    owner = pixel_faces(mesh, (12, 12))
-    return mesh, unknown, NormalMap(normals[owner], owner >= 0, Orthographic())
-
-
-def test_a_thin_face_is_squeezed_onto_the_border():
-    """The apex of a pyramid is so close to the border that the face between them owns no pixel."""
-    mesh, unknown, normal_map = pyramid((6.0, 11.8))
-    assert (pixel_faces(mesh, (12, 12)) != 2).all()
-    tidied = tidy(closed(mesh, (12, 12)), unknown, normal_map)
-    assert (tidied.flips, tidied.collapses, tidied.squeezed, tidied.dropped) == (0, 0, 1, 0)
-    np.testing.assert_allclose(tidied.mesh.vertices[4], (6, 12))
-    assert tidied.mesh.real_faces == 3
-    assert (tidied.mesh.flags == 1).all()
-    assert (pixel_faces(tidied.mesh.to_screen(), (12, 12)) >= 0).all()
-    assert_consistent(tidied.mesh)
-
-
-def test_a_thin_face_without_pixels_is_dropped_at_the_border():
-    """An ear sticks out of a pyramid by a third of a pixel, and its depth is wrong."""
-    mesh, unknown, normal_map = pyramid((6.0, 6.0))
-    ear = ScreenMesh(
-        np.concatenate([mesh.vertices, [[6.0, 12.3]]]), np.concatenate([mesh.faces, [[3, 5, 2]]]).astype(np.int32)
-    )
-    unknown = np.append(unknown, 30.0)
-    tidied = tidy(
-        closed(ear, (14, 12)),
-        unknown,
-        NormalMap(
-            np.pad(normal_map.normals, ((0, 2), (0, 0), (0, 0))),
-            np.pad(normal_map.mask, ((0, 2), (0, 0))),
-            Orthographic(),
-        ),
-    )
-    assert (tidied.flips, tidied.collapses, tidied.squeezed, tidied.dropped) == (0, 0, 0, 1)
-    assert np.array_equal(tidied.kept, np.arange(5))
-    assert tidied.mesh.real_faces == 4

@@ -99,7 +99,8 @@ def test_model_is_that_of_dense_algebra(camera):
 
 
 def test_differences_agree_with_vertices():
-    fixed = (20.0, 50.0)
+    # The centre of a pixel: a prior acts on the face that owns it.
+    fixed = (20.5, 50.5)
     camera = CAMERAS["orthographic"]
     surface = _integrated(_mesh(camera), _normals(), camera, 1.0, prior=[[*fixed, 1.0]])
     assert surface.height_difference(fixed, fixed).standard_deviation == 0

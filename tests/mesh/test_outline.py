@@ -106,18 +106,23 @@ def test_the_fit_brings_edges_to_an_arc():
     assert outline_error(mesh) < 0.7 * before
 
 
-def test_steps_of_boundary_vertices_are_least_squares_fits():
-    """A step brings the lines through the two edges of a vertex closest to the middles of the outline's pieces."""
-    mesh, _, _ = coarse_mesh(bumpy_map((60, 60), mask=disc()), 40)
+@pytest.mark.parametrize("vertices", [40, 1500])
+def test_steps_of_boundary_vertices_are_least_squares_fits(vertices):
+    """A step brings the lines through the two edges of a vertex closest to the middles of the outline's pieces.
+
+    The shorter the edges, the more also the vertex to its own point.
+    """
+    mesh, _, _ = coarse_mesh(bumpy_map((60, 60), mask=disc()), vertices)
     steps = np.zeros((len(mesh.vertices), 2))
     _outline.outline_steps(0, len(steps), mesh.arrays, mesh.outline, 1.0, steps)
     for vertex in np.flatnonzero(mesh.flags == BOUNDARY):
-        rows, distances = [], []
+        rows, distances, squared = [], [], 0.0
         place, own = mesh.vertices[vertex], mesh.outline.point_of[vertex]
         points = pieces(mesh, vertex)
         turn = int(np.flatnonzero(points == own)[0])
         for part, end in ((points[: turn + 1], points[0]), (points[turn:], points[-1])):
             fixed = mesh.vertices[mesh.outline.point_of == end][0]
+            squared += ((place - fixed) ** 2).sum()
             along = (place - fixed) / np.linalg.norm(place - fixed)
             normal = np.array([-along[1], along[0]])
             for start, stop in pairwise(mesh.outline.smooth[part]):
@@ -126,8 +131,10 @@ def test_steps_of_boundary_vertices_are_least_squares_fits():
                 rows.append(weight * share * normal)
                 distances.append(weight * normal @ (middle - fixed))
         inertia = np.sqrt(_outline.INERTIA * np.square(rows).sum())
-        system = np.concatenate([rows, inertia * np.eye(2)])
-        expected = np.linalg.lstsq(system, np.concatenate([distances, np.zeros(2)]), rcond=None)[0]
+        pull = np.sqrt(_outline.PULL / max(squared, 1))
+        system = np.concatenate([rows, inertia * np.eye(2), pull * np.eye(2)])
+        ends = [*distances, 0, 0, *pull * (mesh.outline.smooth[own] - place)]
+        expected = np.linalg.lstsq(system, ends, rcond=None)[0]
         assert np.allclose(steps[vertex], expected, atol=1e-9)
 
 

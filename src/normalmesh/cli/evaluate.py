@@ -167,6 +167,7 @@ def _looks_fields(looks: Looks) -> dict[str, str]:
         f"({looks.off_30:.2f} % by more than 30°, {looks.off_60:.2f} % by more than 60°)",
         "ghosts": f"{looks.ghosts:.2f} % off by more than 30° where the map is smooth",
         "gaps": f"{looks.gaps:.2f} % seen from 30° beside the view",
+        "rim": f"rough by {looks.rim:.2f} px",
         "needles": f"{looks.needles}, {aspect}; {count_text(looks.inverted, 'inverted face')}",
     }
 

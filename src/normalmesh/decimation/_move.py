@@ -1,15 +1,26 @@
 """Kernels of :mod:`normalmesh.decimation.move`: steps to the least of the quadrics, shortened to keep faces valid."""
 
 from normalmesh.decimation._quadrics import BU, BV, UU, UV, VV
-from normalmesh.mesh._closed_mesh import BOUNDARY, boundary_neighbours, turn
+from normalmesh.mesh._closed_mesh import (
+    BOUNDARY,
+    LOCKED,
+    are_neighbours,
+    boundary_neighbours,
+    flip_edge,
+    turn,
+    vertex_at,
+)
 from normalmesh.mesh._outline import change_outline, near_outline
-from normalmesh.mesh._validity import keeps_faces_upright
+from normalmesh.mesh._topology import next_corner, previous_corner
+from normalmesh.mesh._validity import crossing, keeps_faces_upright
 from normalmesh.runtime.kernels import inner, kernel
 
 #: Steps shorter than this (px) are not taken, so that the faces around keep their records.
 MIN_STEP = 0.02
 #: Number of times that a step that is not allowed is halved before it is given up.
 HALVINGS = 5
+#: Area (px²) on the smooth outline below which a face with two boundary edges gets an inner vertex.
+MIN_EAR = 0.3
 
 
 @kernel
@@ -22,6 +33,31 @@ def best_steps(first, last, quadrics, flags, step, steps):
         if flags[vertex] == 0 and determinant > 1e-14 * (q[UU] + q[VV]) ** 2:
             steps[vertex, 0] = -step * (q[VV] * q[BU] - q[UV] * q[BV]) / determinant
             steps[vertex, 1] = -step * (q[UU] * q[BV] - q[UV] * q[BU]) / determinant
+
+
+@kernel
+def flip_ears(mesh, smooth, point_of):
+    """Flip the inner edges of faces with two boundary edges that the smooth outline (P, 2) would make flat.
+
+    ``point_of`` (N,) are the points of the outline that boundary vertices stand for. Return the number of flips.
+    """
+    faces, flags, opposite, end = mesh.faces, mesh.flags, mesh.opposite, 3 * mesh.real_faces
+    flips = 0
+    for corner in range(end):
+        vertex, other = vertex_at(corner, faces), opposite[corner]
+        if vertex < 0 or flags[vertex] != BOUNDARY or other >= end:
+            continue
+        a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
+        if opposite[next_corner(corner)] < end or opposite[previous_corner(corner)] < end:
+            continue
+        if flags[a] & flags[b] & LOCKED or crossing(a, b, vertex, vertex_at(other, faces), mesh.vertices)[2] == 0.0:
+            continue
+        p, q, r = smooth[point_of[vertex]], smooth[point_of[a]], smooth[point_of[b]]
+        flattened = (q[1] - p[1]) * (r[0] - p[0]) - (q[0] - p[0]) * (r[1] - p[1])
+        if flattened < 2.0 * MIN_EAR and not are_neighbours(vertex, vertex_at(other, faces), mesh):
+            flip_edge(corner, mesh)
+            flips += 1
+    return flips
 
 
 @kernel

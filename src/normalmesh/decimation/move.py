@@ -10,6 +10,9 @@ from normalmesh.mesh import _outline
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.runtime.threads import in_parallel
 
+#: Sweeps over the boundary vertices: each step is bounded by the faces as they are.
+RIM_SWEEPS = 3
+
 
 def move(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords, step: float) -> int:
     """Move vertices by ``step``·argmin of their quadrics, eq. (16).
@@ -27,3 +30,16 @@ def move(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords, step: float) ->
     in_parallel(_move.best_steps, len(steps), quadrics, mesh.flags, step, steps)
     in_parallel(_outline.outline_steps, len(steps), mesh.arrays, mesh.outline, step, steps)
     return _move.take_steps(steps, mesh.arrays, pixels.normal_map.mask, mesh.outline.coverage, records.changed)
+
+
+def smooth_rim(mesh: ClosedMesh, pixels: Pixels) -> None:
+    """Move boundary vertices towards the smooth outline, as far as faces and coverage allow.
+
+    No records may exist: all faces at the boundary may change.
+    """
+    _move.flip_ears(mesh.arrays, mesh.outline.smooth, mesh.outline.point_of)
+    changed = np.empty(len(mesh.faces), np.bool_)
+    for _ in range(RIM_SWEEPS):
+        steps = np.zeros((len(mesh.vertices), 2))
+        in_parallel(_outline.outline_steps, len(steps), mesh.arrays, mesh.outline, 1.0, steps)
+        _move.take_steps(steps, mesh.arrays, pixels.normal_map.mask, mesh.outline.coverage, changed)

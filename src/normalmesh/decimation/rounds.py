@@ -20,7 +20,7 @@ from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.flip import flip
 from normalmesh.decimation.hierarchy import Hierarchy
-from normalmesh.decimation.move import move
+from normalmesh.decimation.move import move, smooth_rim
 from normalmesh.decimation.polylines import Segments, copies, find_edges, polish
 from normalmesh.decimation.quadrics import FaceRecords, Pixels
 from normalmesh.decimation.side_matching import room_for_matching, with_matching_sides
@@ -122,7 +122,8 @@ def decimate(
     start
         ``"pixels"``: start with two triangles per pixel, as the paper does. ``"adaptive"``: start with a mesh that
         leaves out pixel corners where the normals hardly change, provided that far fewer vertices are wanted than there
-        are pixels; several times as fast and slightly more accurate.
+        are pixels; several times as fast and slightly more accurate. Boundary vertices leave the staircase of the mask
+        for a smooth outline, however many there are.
     locked
         Vertices and edges to keep: a pixel mask (H, W), of whose pixels all corners are kept, or pixel corners (K, 2)
         as u, v. Edges between locked vertices are kept, too.
@@ -382,6 +383,8 @@ class Decimator:
     def round(self, goal: Goal, last: bool) -> Round:
         """Run one round of the paper: collapse edges, then flip edges and move vertices in passes."""
         collapsed = self._collapse(goal, exact=last or self.options.align == "each")
+        if self.options.moves and self.options.start == "adaptive":
+            smooth_rim(self.mesh, self.pixels)
         # A round without a target that collapses nothing is the last one, too.
         passes = self.options.passes_after(last or (goal.target == 0 and collapsed.collapses == 0))
         self.records = records = self._new_records()

@@ -35,6 +35,10 @@ NEAR = 3
 #: Angle (degrees) beside the view from which gaps are seen.
 BESIDE = 30.0
 
+#: Distance (px) along the outline of the points between which a point of a smooth rim lies; loops that are as long as
+#: :data:`SHORT_LOOP` times this at most have no rim.
+ASIDE, SHORT_LOOP = 2.0, 8
+
 
 @dataclass(frozen=True)
 class Looks:
@@ -75,6 +79,10 @@ class Looks:
     gaps
         Area between the two sides of cuts as it is seen from 30° beside the view: the mean over left, right, above and
         below, each of which sees some of it, as a percentage of the area of the surface in view.
+    rim
+        Roughness of the rim in px: the mean distance in space of points of the outline from the middle between those 2
+        px farther along it on both sides. On a circle of 50 px it is 0.04; staircases have 0.3, hairs more; NaN without
+        outline.
     height
         Range of the heights (perspective: of the logarithms of the distances) of the vertices over that of the pixels
         given; None if none were given.
@@ -93,6 +101,7 @@ class Looks:
     spill: float
     ghosts: float
     gaps: float
+    rim: float
     height: float | None = None
 
     @property
@@ -170,6 +179,7 @@ def looks_of(surface: Surface, owners: Int32, normal_map: NormalMap, height: flo
         spill=100 * spilled / foreground,
         ghosts=share(30, parts=share_smooth),
         gaps=_gaps(surface, border, float(np.abs(normals[:, 2]).sum() / 2)),
+        rim=_rim(surface, border),
         height=height,
     )
 
@@ -186,7 +196,7 @@ class _Border(NamedTuple):
     """The boundary edges of a mesh: the corners (K,) across from them, their ends (K, 2), and which are cuts.
 
     ``places`` (K, 2) are numbers of the places of the ends, ``line`` (K,) of that of the edge: the same for both sides
-    of a cut. ``shared`` (K,) says whether an edge lies on another one.
+    of a cut. ``shared`` (K,) says whether an edge lies on another one, ``after`` (K,) which edge begins at its end.
     """
 
     corners: Int
@@ -195,6 +205,7 @@ class _Border(NamedTuple):
     line: Int
     shared: Bool
     cut: Bool
+    after: Integer
 
     @classmethod
     def of(cls, mesh: ScreenMesh, mask: Bool) -> _Border:
@@ -203,7 +214,8 @@ class _Border(NamedTuple):
         places = _places(mesh.vertices[ends])
         line, shared = _coincide(places)
         cut = shared | ~_near_background(mesh.vertices[ends], mask).all(axis=1)
-        return cls(corners, ends, places, line, shared, cut)
+        after = np.searchsorted(corners, _next_on_boundary(mesh, corners))
+        return cls(corners, ends, places, line, shared, cut, after)
 
 
 def _rough(normal_map: NormalMap, cuts: Float) -> Bool:
@@ -236,13 +248,39 @@ def _gaps(surface: Surface, border: _Border, area: float) -> float:
     return float(100 * np.sin(np.radians(BESIDE)) * across / 4 / area) if area else 0.0
 
 
+def _rim(surface: Surface, border: _Border) -> float:
+    """Return the roughness of the rim, as :class:`Looks` describes it."""
+    camera, mesh = surface.camera, surface.mesh
+    pixel = camera.pixel_length * camera.depth_per_unknown(camera.depth(surface.vertices))
+    off, seen = [np.empty(0)], np.zeros(len(border.ends), np.bool_)
+    for first in range(len(seen)):
+        loop = [] if seen[first] else [first]
+        while loop and not seen[loop[-1]]:
+            seen[loop[-1]] = True
+            loop.append(int(border.after[loop[-1]]))
+        corners = border.ends[loop, 0]
+        along = np.append(0.0, np.cumsum(np.hypot(*np.diff(mesh.vertices[corners], axis=0).T)))
+        if along[-1] <= SHORT_LOOP * ASIDE:
+            continue
+        places = np.arange(along[-1])[:, None] + np.arange(-ASIDE, ASIDE + 1)
+        edges = np.searchsorted(along, places % along[-1], "right") - 1
+        points = surface.vertices[corners] / pixel[corners, None].mean()
+        before, here, behind = (
+            np.stack([np.interp(places[:, k], along, column, period=along[-1]) for column in points.T], axis=1)
+            for k in (0, places.shape[1] // 2, -1)
+        )
+        whole = ~border.cut[np.array(loop)[edges]].any(axis=1)
+        off.append(np.linalg.norm(here - (before + behind) / 2, axis=1)[whole])
+    distances = np.concatenate(off)
+    return float(distances.mean()) if len(distances) else np.nan
+
+
 def _cuts(mesh: ScreenMesh, edges: _Border) -> tuple[float, float, float]:
     """Return teeth, turning and length of the cuts of a mesh."""
-    border, ends, places, cut = edges.corners, edges.ends, edges.places, edges.cut.copy()
+    ends, places, cut, after = edges.ends, edges.places, edges.cut.copy(), edges.after
     steps = (mesh.vertices[ends[:, 1]] - mesh.vertices[ends[:, 0]]) @ np.array([1, 1j])
     length = float(np.abs(steps[cut]).sum())
     cut &= steps != 0
-    after = np.searchsorted(border, _next_on_boundary(mesh, border))
     # Where several cuts meet, they branch off rather than turn.
     passes = np.bincount(places[cut, 0], minlength=places.max(initial=0) + 1)
     both = cut & cut[after] & (passes[places[:, 1]] <= 2)

@@ -32,7 +32,6 @@ from normalmesh.mesh._closed_mesh import (
     turn,
     vertex_at,
 )
-from normalmesh.mesh._raster import by_height, face_edges, first_row, row_span
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.mesh._validity import crossing, link_is_simple
 from normalmesh.normals._camera import pixels_per_length
@@ -50,8 +49,6 @@ MIN_BAD = 0.02
 MIN_GAIN = math.radians(0.5)
 #: Flips and collapses make no face smaller than this (px²).
 MIN_AREA = 0.1
-#: Widths (px) of faces that are squeezed flat onto the border, and of those that are dropped.
-SQUEEZED, DROPPED = 1.0, 0.5
 
 
 class TidyArrays(NamedTuple):
@@ -355,159 +352,3 @@ def tidy_bad_faces(order, state):
                 pixels = np.empty(size, np.float32)
             judge_around(keep, state, pixels)
     return flips, collapses
-
-
-@inner
-def owns_foreground(a, b, c, mask):
-    """Return whether the centre of a foreground pixel lies in the triangle of three points, by exact arithmetic."""
-    rows, columns = mask.shape
-    top, middle, bottom = by_height(a, b, c)
-    edges, middle_row = face_edges(top, middle, bottom), first_row(middle[1], rows)
-    for row in range(first_row(top[1], rows), first_row(bottom[1], rows)):
-        start, end = row_span(edges, row, middle_row, columns)
-        for column in range(start, end):
-            if mask[row, column]:
-                return True
-    return False
-
-
-@inner
-def ring_is_untouched(vertex, mesh, touched):
-    """Return whether neither an inner vertex nor any of its neighbours has been touched."""
-    if touched[vertex]:
-        return False
-    start = mesh.corner_of[vertex]
-    corner = start
-    while True:
-        if touched[vertex_at(next_corner(corner), mesh.faces)]:
-            return False
-        corner = turn(corner, mesh.opposite)
-        if corner == start:
-            return True
-
-
-@inner
-def touch_ring(vertex, mesh, touched):
-    """Mark an inner vertex and its neighbours."""
-    touched[vertex] = True
-    start = mesh.corner_of[vertex]
-    corner = start
-    while True:
-        touched[vertex_at(next_corner(corner), mesh.faces)] = True
-        corner = turn(corner, mesh.opposite)
-        if corner == start:
-            break
-
-
-@inner
-def squeeze_gain(corner, state, pixels):
-    """Return by how much the cost falls if the face of a corner is squeezed flat: the corner's vertex has been moved.
-
-    Return 0 if another face of the vertex is no longer sound.
-    """
-    mesh = state.mesh
-    gain = star_cost(vertex_at(corner, mesh.faces), state)
-    walk = turn(corner, mesh.opposite)
-    while walk != corner:
-        a, b, c = mesh.faces[walk // 3, 0], mesh.faces[walk // 3, 1], mesh.faces[walk // 3, 2]
-        if not is_sound(a, b, c, mesh.vertices):
-            return 0.0
-        gain -= judged_face(a, b, c, state, pixels)[0]
-        walk = turn(walk, mesh.opposite)
-    return gain
-
-
-@inner
-def squeeze(corner, state, touched, pixels):
-    """Move a corner's inner vertex onto the border edge across from it if the cost falls; return whether it did.
-
-    The face of the corner is then flat, and should be taken out.
-    """
-    mesh, mask = state.mesh, state.normal_map.mask
-    vertices, faces = mesh.vertices, mesh.faces
-    a, b, c = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces), vertex_at(corner, faces)
-    if mesh.flags[c] != 0 or not ring_is_untouched(c, mesh, touched):
-        return False
-    start, end, here = (
-        (vertices[a, 0], vertices[a, 1]),
-        (vertices[b, 0], vertices[b, 1]),
-        (vertices[c, 0], vertices[c, 1]),
-    )
-    du, dv = end[0] - start[0], end[1] - start[1]
-    share = ((here[0] - start[0]) * du + (here[1] - start[1]) * dv) / (du * du + dv * dv)
-    foot = start[0] + share * du, start[1] + share * dv
-    # Rounding may put the foot beside the edge, and a pixel centre that lies on the edge on the other side of it.
-    if not 0.0 < share < 1.0 or owns_foreground(start, foot, end, mask):
-        return False
-    vertices[c, 0], vertices[c, 1] = foot
-    if squeeze_gain(corner, state, pixels) > MIN_GAIN:
-        touch_ring(c, mesh, touched)
-        return True
-    vertices[c, 0], vertices[c, 1] = here
-    return False
-
-
-@inner
-def may_be_dropped(f, state, touched):
-    """Return whether face f can be taken out: it owns no foreground, and the border stays a simple curve.
-
-    It may have one border edge and an inner vertex across from it, or two border edges whose common vertex is free.
-    """
-    mesh, mask = state.mesh, state.normal_map.mask
-    vertices, faces, flags = mesh.vertices, mesh.faces, mesh.flags
-    borders = 0
-    for corner in range(3 * f, 3 * f + 3):
-        if touched[vertex_at(corner, faces)]:
-            return False
-        borders += mesh.opposite[corner] >= 3 * mesh.real_faces
-    for corner in range(3 * f, 3 * f + 3):
-        flag, at_border = flags[vertex_at(corner, faces)], mesh.opposite[corner] >= 3 * mesh.real_faces
-        if (borders == 1 and at_border and flag == 0) or (borders == 2 and not at_border and not flag & LOCKED):
-            a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
-            p, q = (vertices[a, 0], vertices[a, 1]), (vertices[b, 0], vertices[b, 1])
-            return not owns_foreground(p, q, (vertices[c, 0], vertices[c, 1]), mask)
-    return False
-
-
-@inner
-def is_beside_slit(f, mesh):
-    """Return whether a border edge of face f is locked: the other side of a slit must stay the same."""
-    for corner in range(3 * f, 3 * f + 3):
-        a, b = vertex_at(next_corner(corner), mesh.faces), vertex_at(previous_corner(corner), mesh.faces)
-        if mesh.opposite[corner] >= 3 * mesh.real_faces and mesh.flags[a] & mesh.flags[b] & LOCKED:
-            return True
-    return False
-
-
-@kernel
-def tidy_border(order, state, touched, dead):
-    """Squeeze bad faces of the given order flat onto the border, or drop them; return how many of each.
-
-    Faces beside a slit, whose vertices are locked, stay. Set ``dead`` (M,) for faces that must be taken out, and
-    ``touched`` (N,) for vertices around them; both are False before. A vertex is touched once only, so that all
-    decisions hold together.
-    """
-    mesh = state.mesh
-    faces, end = mesh.faces, 3 * mesh.real_faces
-    pixels = np.empty(table_size(1024), np.float32)
-    squeezed = dropped = 0
-    for f in order:
-        a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
-        double_area, longest_squared = shape_of(a, b, c, mesh.vertices)
-        width = double_area / math.sqrt(longest_squared)
-        if width > SQUEEZED or is_beside_slit(f, mesh):
-            continue
-        for corner in range(3 * f, 3 * f + 3):
-            if dead[f] or mesh.opposite[corner] < end:
-                continue
-            size = larger_size(pixels, most_around(vertex_at(corner, faces), mesh))
-            if size > 0:
-                pixels = np.empty(size, np.float32)
-            if squeeze(corner, state, touched, pixels):
-                dead[f] = True
-                squeezed += 1
-        if not dead[f] and width <= DROPPED and may_be_dropped(f, state, touched):
-            touched[a] = touched[b] = touched[c] = True
-            dead[f] = True
-            dropped += 1
-    return squeezed, dropped

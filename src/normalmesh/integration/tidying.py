@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from normalmesh.array_types import Bool, Float, Int
+from normalmesh.array_types import Float, Int
 from normalmesh.integration import _tidying
 from normalmesh.integration._patch import CHUNK
 from normalmesh.integration._tidying import BAD_ANGLE, MIN_BAD, TidyArrays
-from normalmesh.mesh._closed_mesh import LOCKED
 from normalmesh.mesh.closed_mesh import ClosedMesh
-from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
 
@@ -34,10 +32,8 @@ class Tidied:
         Number of each vertex before.
     flips, collapses : int
         Numbers of edges flipped and of inner vertices collapsed into a neighbour.
-    squeezed, dropped : int
-        Numbers of faces squeezed flat onto the border, and of faces without pixels there that were taken out.
-    costs : (M',) float64 or None
-        Cost of each of its faces; None if the border has changed.
+    costs : (M',) float64
+        Cost of each of its faces.
     """
 
     mesh: ClosedMesh
@@ -45,25 +41,22 @@ class Tidied:
     kept: Int
     flips: int
     collapses: int
-    squeezed: int
-    dropped: int
-    costs: Float | None
+    costs: Float
 
     @property
     def changes(self) -> int:
         """Number of changes; without any, the mesh is the one given."""
-        return self.flips + self.collapses + self.squeezed + self.dropped
+        return self.flips + self.collapses
 
 
 def tidy(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, bad_angle: float = BAD_ANGLE) -> Tidied:
-    """Remove bad faces, worst first, by flips of their edges, collapses of their inner vertices, or at the border.
+    """Remove bad faces, worst first, by flips of their edges or collapses of their inner vertices.
 
     A face is bad if it owns no pixel, is longer than 50 times its width, or if its normal in space is more than 30° off
     the mean normal of its pixels, unless these scatter as far around their mean, as across a crease. Each change lowers
     the sum of all angles between pixels and their faces, plus the angle that a bad face is off, at least 30°, for each
-    pixel's worth of its area; it inverts no face and makes no needle. Boundary and locked vertices stay, except that
-    thin faces without foreground are taken out at the border. Every foreground pixel keeps a face. Afterwards the mesh
-    should be integrated again.
+    pixel's worth of its area; it inverts no face and makes no needle. Boundary and locked vertices stay. Every
+    foreground pixel keeps a face. Afterwards the mesh should be integrated again.
 
     Parameters
     ----------
@@ -77,24 +70,16 @@ def tidy(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, bad_angle: flo
         Angle (radians) that replaces the 30°.
     """
     state = judged(mesh, unknown, normal_map, bad_angle)
-    flips = collapses = squeezed = dropped = 0
+    flips = collapses = 0
     for _ in range(MAX_SWEEPS):
         order = _worst_first(state.bad)
         flipped, collapsed = _tidying.tidy_bad_faces(order, state) if len(order) else (0, 0)
         flips, collapses = flips + flipped, collapses + collapsed
         if flipped + collapsed == 0:
             break
-    order = _worst_first(state.bad)
-    dead = np.zeros(mesh.real_faces, np.bool_)
-    if len(order):
-        squeezed, dropped = _tidying.tidy_border(order, state, np.zeros(len(unknown), np.bool_), dead)
-    costs = None
-    if squeezed + dropped:
-        mesh, kept = _without_faces(mesh, dead, normal_map.shape)
-    else:
-        costs = state.costs[mesh.faces[: mesh.real_faces, 0] >= 0]
-        kept = mesh.compact() if collapses else np.arange(len(unknown))
-    return Tidied(mesh, unknown[kept], kept, flips, collapses, squeezed, dropped, costs)
+    costs = state.costs[mesh.faces[: mesh.real_faces, 0] >= 0]
+    kept = mesh.compact() if collapses else np.arange(len(unknown))
+    return Tidied(mesh, unknown[kept], kept, flips, collapses, costs)
 
 
 def judged(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, bad_angle: float = BAD_ANGLE) -> TidyArrays:
@@ -109,15 +94,3 @@ def _worst_first(bad: Float) -> Int:
     """Return the bad faces in the order of their bad areas (M,)."""
     found = np.flatnonzero(bad > MIN_BAD)
     return found[np.argsort(-bad[found], kind="stable")]
-
-
-def _without_faces(mesh: ClosedMesh, dead: Bool, shape: tuple[int, int]) -> tuple[ClosedMesh, Int]:
-    """Return a mesh without the faces ``dead`` (M,), and the former numbers of its vertices."""
-    faces = mesh.faces[: mesh.real_faces]
-    faces = faces[~dead & (faces[:, 0] >= 0)]
-    used = np.zeros(len(mesh.vertices), np.bool_)
-    used[faces] = True
-    kept = np.flatnonzero(used)
-    number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    locked = (mesh.flags[kept] & LOCKED) > 0
-    return ClosedMesh.from_screen(ScreenMesh(mesh.vertices[kept], number[faces]), shape, locked), kept

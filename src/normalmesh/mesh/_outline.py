@@ -20,6 +20,9 @@ FIXED = 2
 
 #: Resistance of boundary vertices to sliding along a straight outline, as a share of the fit's stiffness.
 INERTIA = 0.01
+#: Weight (px³) of the distance to its own point of the smooth outline, over the squared lengths of a vertex's edges:
+#: edges of a pixel would fit the outline also as a zigzag.
+PULL = 4.0
 
 
 class OutlineArrays(NamedTuple):
@@ -94,12 +97,21 @@ def outline_steps(first, last, mesh, outline, step, steps):
         system = np.zeros(5)
         _fit_edge(vertices[vertex], vertices[before], point_of[before], here, outline, system)
         _fit_edge(vertices[vertex], vertices[after], here, point_of[after], outline, system)
-        inertia = INERTIA * (system[0] + system[2])
+        pull = PULL / max(_squared_length(vertex, before, vertices) + _squared_length(vertex, after, vertices), 1.0)
+        inertia = INERTIA * (system[0] + system[2]) + pull
         uu, uv, vv = system[0] + inertia, system[1], system[2] + inertia
+        system[3] += pull * (outline.smooth[here, 0] - vertices[vertex, 0])
+        system[4] += pull * (outline.smooth[here, 1] - vertices[vertex, 1])
         determinant = uu * vv - uv * uv
         if determinant > 0.0:
             steps[vertex, 0] = step * (vv * system[3] - uv * system[4]) / determinant
             steps[vertex, 1] = step * (uu * system[4] - uv * system[3]) / determinant
+
+
+@inner
+def _squared_length(one, other, vertices):
+    """Return the squared length (px²) of an edge."""
+    return (vertices[one, 0] - vertices[other, 0]) ** 2 + (vertices[one, 1] - vertices[other, 1]) ** 2
 
 
 @inner

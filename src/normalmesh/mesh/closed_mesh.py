@@ -16,8 +16,11 @@ from normalmesh.mesh.raster import covered_pixels
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.runtime.threads import in_parallel
 
-#: Passes of smoothing with (1, 2, 1)/4 that remove the staircase of a slanted outline.
-SMOOTHING_PASSES = 3
+#: Passes of smoothing with (1, 2, 1)/4 that remove the staircase of a slanted outline, so that slopes along it are
+#: even: where a surface is steep, half a pixel on the screen is several of depth.
+SMOOTHING_PASSES = 24
+#: The same for loops of fewer points than :data:`SMALL_LOOP`, which would shrink.
+FEW_PASSES, SMALL_LOOP = 3, 64
 #: Distance (px) by which smoothing moves a point at most: staircases need less, and small fragments must not vanish.
 MAX_SMOOTHING = 0.5
 #: Pixels that the outline must run straight on both sides of a true corner; a staircase has a short side.
@@ -81,7 +84,7 @@ class ClosedMesh:
         next_point = point_of[after[on_boundary]]
         if coverage is None:
             coverage = covered_pixels(mesh, shape).view(np.uint8)
-        outline = OutlineArrays(point_of, next_point, points, _without_staircase(points, next_point), coverage)
+        outline = OutlineArrays(point_of, next_point, points, _without_staircase(points, next_point, shape), coverage)
         return cls(mesh.vertices.copy(), faces, len(mesh.faces), opposite, corner_of, flags, outline)
 
     def compact(self) -> Int:
@@ -172,21 +175,44 @@ def _corners(faces: Int32, vertex_count: int) -> Int32:
     return corner_of
 
 
-def _without_staircase(points: Float, next_point: Int32) -> Float:
+def _without_staircase(points: Float, next_point: Int32, shape: tuple[int, int]) -> Float:
     """Smooth points (P, 2) of closed loops along the loops, just enough to remove the staircase of the pixels.
 
-    Corners between two straight sides, such as those of a rectangle, stay.
+    Corners between two straight sides, such as those of a rectangle, stay, and so do points on the sides of the image
+    and the ends of edges that are longer than the side of a pixel: they are no staircase.
     """
     previous_point = np.empty_like(next_point)
     previous_point[next_point] = np.arange(len(points), dtype=np.int32)
-    corners = _ends_straight_side(points, next_point) & _ends_straight_side(points, previous_point)
-    smooth = points
-    for _ in range(SMOOTHING_PASSES):
-        smooth = (smooth[previous_point] + 2 * smooth + smooth[next_point]) / 4
-        smooth[corners] = points[corners]
-    moved = smooth - points
+    fixed = _ends_straight_side(points, next_point) & _ends_straight_side(points, previous_point)
+    fixed |= ((points == 0) | (points == shape[::-1])).any(axis=1)
+    small = _loop_lengths(next_point) < SMALL_LOOP
+    few = _averaged(points, next_point, previous_point, fixed, FEW_PASSES) - points
+    for other in (next_point, previous_point):
+        fixed |= np.abs(points[other] - points).sum(axis=1) > 1
+    moved = _averaged(points, next_point, previous_point, fixed, SMOOTHING_PASSES) - points
+    # A second smoothing puts back what the first one takes off curves.
+    moved -= _averaged(moved, next_point, previous_point, fixed, SMOOTHING_PASSES)
+    moved = np.where(small[:, None], few, moved)
     distance = np.hypot(moved[:, 0], moved[:, 1])
     return points + moved * np.minimum(1.0, MAX_SMOOTHING / np.maximum(distance, MAX_SMOOTHING))[:, None]
+
+
+def _averaged(values: Float, after: Int32, before: Int32, fixed: Bool, passes: int) -> Float:
+    """Average values (P, 2) with those of both neighbours; those of fixed points stay."""
+    average = values
+    for _ in range(passes):
+        average = (average[before] + 2 * average + average[after]) / 4
+        average[fixed] = values[fixed]
+    return average
+
+
+def _loop_lengths(next_point: Int32) -> Int:
+    """Return the number of points (P,) of the loop of each point."""
+    label, ahead = np.arange(len(next_point)), next_point
+    # After k turns, each label is the least of 2ᵏ points.
+    for _ in range(len(next_point).bit_length()):
+        label, ahead = np.minimum(label, label[ahead]), ahead[ahead]
+    return np.bincount(label, minlength=len(label))[label]
 
 
 def _ends_straight_side(points: Float, following: Int32) -> Bool:

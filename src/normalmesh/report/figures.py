@@ -161,6 +161,7 @@ def _about_looks(looks: Looks) -> ExplainedRows:
         ("Area off its pixels", off, "area of faces whose normals differ from the mean of their pixels"),
         ("Ghosts", f"{looks.ghosts:.2f} %", "area of faces more than 30° off where the map is smooth, away from cuts"),
         ("Gaps", f"{looks.gaps:.2f} %", "area between the sides of cuts, seen from 30° beside the view"),
+        ("Rim", f"{looks.rim:.2f} px", "roughness of the outline in space: staircases and hairs"),
         ("Needles", count(looks.needles), "faces more than 100 times as long as high"),
         ("Largest aspect", f"{looks.largest_aspect:.0f}", "longest edge of a face over its height above it"),
         ("Inverted faces", count(looks.inverted), "faces seen from behind"),
