@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags
 
-from normalmesh.pieces.elimination import TiledSystem
+from normalmesh.pieces.elimination import TiledSystem, merge_levels
 from normalmesh.pieces.elimination_tasks import Arrays
-from normalmesh.pieces.merge_plan import MergeTree
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.runtime.threads import limited_threads
 from normalmesh.solvers.sparse_system import PreparedSystem
@@ -52,7 +51,7 @@ def main() -> None:
             start = time.process_time()
             row, column = np.minimum(places.T[::-1] // (CELL * options.cells / count), count - 1).astype(np.int32)
             partition = Partition(elements, row * np.int32(count) + column, places)
-            found = TiledSystem(partition, MergeTree.of(count, count), engine).solve(max_error=1e-7)
+            found = TiledSystem(partition, merge_levels(count, count), engine).solve(max_error=1e-7)
             seconds = time.process_time() - start
             difference = np.abs(found.x - expected.x).max()
             print(
@@ -102,7 +101,7 @@ def _scene(cells: int, decades: float) -> tuple[Float, Elements]:
 
 def _assembled(elements: Elements) -> tuple[csr_matrix, Float]:
     """Return matrix and right-hand side."""
-    count, edges = len(elements.held), len(elements.pairs)
+    count, edges = elements.rows.shape[1], len(elements.pairs)
     numbers = np.tile([-1.0, 1.0], edges), elements.pairs.ravel(), np.arange(0, 2 * edges + 1, 2)
     steps = csr_matrix(numbers, shape=(edges, count))
     matrix = csr_matrix(steps.T @ diags(elements.weights) @ steps)

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.cases import case_names
 from benchmarks.cases import load as load_shared
 from normalmesh import Surface, decimate, evaluate, integrate
-from normalmesh.normals.noise import estimate_noise, without_noise
+from normalmesh.normals.noise import component_noise, without_noise
 from normalmesh.paper.benchmark import Benchmark, Row, Task, run_benchmark
 from normalmesh.paper.plot_style import new_figure, save
 from normalmesh.paper.sources import Source, own_sources
@@ -117,7 +117,7 @@ def run(
 
     def made() -> Any:
         noise = integrations[0].get("noise")
-        noise = estimate_noise(case.normal_map) if noise is None else noise
+        noise = component_noise(case.normal_map).usual if noise is None else noise
         return noise, decimate(without_noise(case.normal_map, noise), compression=compression, **mesh)
 
     (noise, decimated), meshing = timed(made, repeats)

@@ -19,11 +19,13 @@ from scipy import ndimage
 
 from benchmarks.cases import Case, case_names, map_names, measure
 from benchmarks.looks import case_of, number
+from benchmarks.made import MODELS, made_case
 from normalmesh import Jumps, NormalMap, find_jumps, reconstruct
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.facets.robust_weights import RobustWeights
 from normalmesh.mesh.jumps import JumpLine
+from normalmesh.normals.gradients import slopes_of
 from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.paper.tables import geometric_mean
 
@@ -33,6 +35,8 @@ STEP, SMALL_STEP = 8.0, 2.0
 SAME = 3.0
 #: Strain (px), and distance (px) from lines, from which on a place is a ghost.
 STRAIN, AWAY = 1.0, 4.0
+#: Recall and precision that lines should have.
+RECALL, PRECISION = 0.80, 0.95
 #: Draws of noise for the flicker.
 DRAWS = 3
 
@@ -71,22 +75,17 @@ class Row:
 def true_steps(case: Case, least: float) -> Bool | None:
     """Return the pixel corners (H + 1, W + 1) at sides across which the true depth steps by more than ``least`` px.
 
-    Steps are what is left without the slope; behind a perspective camera, slopes are left in.
+    Steps are what is left without the slope of either side.
     """
     if case.depth is None:
         return None
     normal_map, camera = case.normal_map, case.normal_map.camera
     mask = normal_map.mask & np.isfinite(case.depth)
-    depth, scale = np.where(mask, case.depth, 0.0), camera.pixel_length
-    slopes = np.zeros((*mask.shape, 2))
-    if camera.is_central:
-        scale *= float(np.median(depth[mask]))
-    else:
-        across, up, towards = np.moveaxis(normal_map.normals.astype(np.float64), -1, 0)
-        slopes = np.stack([-across, up], axis=-1) / np.maximum(towards, 1e-3)[..., None]
+    unknown = camera.unknown_of_depth(np.where(mask, case.depth, 1.0)) / camera.pixel_length
+    slopes = slopes_of(normal_map.normals, camera) / camera.pixel_length
     corners = np.zeros((mask.shape[0] + 1, mask.shape[1] + 1), np.bool_)
     for axis, (first, second) in enumerate(((np.s_[:-1], np.s_[1:]), (np.s_[:, :-1], np.s_[:, 1:]))):
-        step = (depth[second] - depth[first]) / scale
+        step = unknown[second] - unknown[first]
         left = np.minimum(*(np.abs(step - slopes[side][..., 1 - axis]) for side in (first, second)))
         row, column = np.nonzero(mask[first] & mask[second] & (left > least))
         for end in (0, 1):
@@ -144,6 +143,33 @@ def found_again(normal_map: NormalMap) -> float | None:
     return min(known) if known else None
 
 
+def names_with_truth() -> list[str]:
+    """Return the names of the shared cases that are measured, and of the models that are rendered here."""
+    return list(dict.fromkeys([*case_names(), *(name for name in map_names() if name.startswith("bini")), *MODELS]))
+
+
+def case_named(name: str) -> Case:
+    """Load a shared case, or render one of our own."""
+    return made_case(name) if name in MODELS else case_of(name)
+
+
+def mean_row(rows: list[Row]) -> str:
+    """Return the means of the cases with true steps, beside the numbers that are asked for."""
+    means = []
+    for name in ("recall", "precision", "again"):
+        known = [value for row in rows if (value := getattr(row, name)) is not None]
+        means.append(f"{name} {np.mean(known):.3f} of {len(known)}" if known else f"{name} –")
+    return f"mean: {', '.join(means)}; asked: recall {RECALL:.2f} at precision {PRECISION:.2f}"
+
+
+def recall_and_precision(case: Case, jumps: Jumps) -> tuple[float | None, float | None]:
+    """Return the share of large true steps with a line, and of lines with a true step; None where there are none."""
+    lines = corners_of(jumps.lines, case.normal_map.shape)
+    large, small = (true_steps(case, least) for least in (STEP, SMALL_STEP))
+    recall = None if large is None else share_near(large, lines, 20)
+    return recall, None if small is None else share_near(lines, small)
+
+
 def row_of(case: Case, compression: float, continuous: bool, flicker: bool) -> Row:
     """Return the figures of a case."""
     normal_map = case.normal_map
@@ -155,8 +181,6 @@ def row_of(case: Case, compression: float, continuous: bool, flicker: bool) -> R
         found = measure(reconstruct(normal_map, vertices=vertices, discontinuities="auto" if on else False), case)
         figures.append((found.mae, found.made if is_central else found.rmse))
     (mae, error), (mae_continuous, error_continuous) = (*figures, (None, None))[:2]
-    lines = corners_of(jumps.lines, normal_map.shape)
-    large, small = (true_steps(case, least) for least in (STEP, SMALL_STEP))
     assert mae is not None
     return Row(
         case.name,
@@ -165,8 +189,7 @@ def row_of(case: Case, compression: float, continuous: bool, flicker: bool) -> R
         error,
         error_continuous,
         jumps.length,
-        None if large is None else share_near(large, lines, 20),
-        None if small is None else share_near(lines, small),
+        *recall_and_precision(case, jumps),
         ghosts(jumps, normal_map),
         found_again(normal_map) if flicker else None,
     )
@@ -196,24 +219,22 @@ def compared(rows: list[Row], earlier: dict[str, dict[str, float | None]]) -> st
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", nargs="*", help="names; default: all with results of the authors' program")
+    parser.add_argument("--cases", nargs="*", help="names; default: all that have truth, and made here")
     parser.add_argument("--compression", type=float, default=0.96)
     parser.add_argument("--continuous", action="store_true", help="measure the continuous surface, too")
     parser.add_argument("--flicker", action="store_true", help="look for lines again after one 8-bit unit of noise")
     parser.add_argument("--save", type=Path, help="write the figures as JSON")
     parser.add_argument("--compare", type=Path, help="compare with figures of --save")
     options = parser.parse_args()
-    names = options.cases or [*case_names(), *(name for name in map_names() if name.startswith("bini"))]
-    if not names:
-        print("the shared cases are not on this machine")
-        return
+    names = options.cases or names_with_truth()
     print(HEAD)
     rows = []
-    for name in dict.fromkeys(names):
-        rows.append(row_of(case_of(name), options.compression, options.continuous, options.flicker))
+    for name in names:
+        rows.append(row_of(case_named(name), options.compression, options.continuous, options.flicker))
         print(rows[-1], flush=True)
         if options.save:
             options.save.write_text(json.dumps({row.case: asdict(row) for row in rows}, indent=1))
+    print(mean_row(rows))
     if options.compare:
         print(compared(rows, json.loads(options.compare.read_text())))
 

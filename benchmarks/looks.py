@@ -180,14 +180,14 @@ def perturbed(normal_map: NormalMap, kind: str, seed: int = 0) -> NormalMap:
         return NormalMap(normals.astype(np.float32), mask, normal_map.camera)
 
 
-def flicker(normal_map: NormalMap) -> tuple[float, float]:
-    """Return the length in px of the lines found in an 8-bit map, and the share found again after one unit of change.
+def flicker(normal_map: NormalMap, kind: str = "u1") -> tuple[float, float]:
+    """Return the length in px of the lines found in an 8-bit map, and the share found again in one that is perturbed.
 
     Lines of either map count that have one of the other within 3 px; the share is 1 if neither has a line.
     """
     found = [
-        np.concatenate([np.empty((0, 2)), *(line.path for line in find_jumps(perturbed(normal_map, kind)).lines)])
-        for kind in ("b8", "u1")
+        np.concatenate([np.empty((0, 2)), *(line.path for line in find_jumps(perturbed(normal_map, each)).lines)])
+        for each in ("b8", kind)
     ]
     if min(len(points) for points in found) == 0:
         return float(len(found[0])), float(max(len(points) for points in found) == 0)
@@ -276,7 +276,13 @@ def main() -> None:
     parser.add_argument("--compression", type=float, default=0.97, help="1 − vertices / foreground pixels")
     parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="write a PNG for each case")
     parser.add_argument("--quick", action="store_true", help="no pixel integration, so no heights")
-    parser.add_argument("--flicker", action="store_true", help="lines found again after one 8-bit unit instead")
+    parser.add_argument(
+        "--flicker",
+        nargs="?",
+        const="u1",
+        metavar="KIND",
+        help="lines found again after one 8-bit unit, or j90, instead",
+    )
     parser.add_argument(
         "--perturb", metavar="KINDS", help=f"cuts and errors of perturbed maps instead, such as {','.join(KINDS)}"
     )
@@ -290,7 +296,12 @@ def main() -> None:
         return
     if options.flicker:
         for name in names:
-            print("{:30} {:6.0f} px, {:.2f} found again".format(name, *flicker(case_of(name).normal_map)), flush=True)
+            print(
+                "{:30} {:6.0f} px, {:.2f} found again".format(
+                    name, *flicker(case_of(name).normal_map, options.flicker)
+                ),
+                flush=True,
+            )
         return
     if options.pictures:
         options.pictures.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ import tifffile
 from numpy.typing import NDArray
 
 import normalmesh as nm
-from normalmesh.files.windowed_arrays import open_array
+from normalmesh.maps.stored_normals import read_array
 
 TILE = 512
 MASKS = ("no mask", "mask with holes")
@@ -37,7 +37,7 @@ def main() -> None:
 def measure(name: str, folder: Path) -> str:
     """Return one line of the table; seconds are those of the processor."""
     nm.NormalMap(np.broadcast_to(np.float32([0, 0, 1]), (4, 4, 3)))  # compiles kernels
-    array, start = open_array(folder / "map.tif"), time.process_time()
+    array, start = read_array(folder / "map.tif", in_memory=False), time.process_time()
     for window in array.passes():
         array.read(*window)
     decoded, before = time.process_time(), peak_memory()

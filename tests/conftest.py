@@ -9,6 +9,8 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import settings
 
+import reference_counts  # noqa: F401  # registers its checks
+
 # There is no deadline, because the first call of a kernel compiles it.
 # In CI every run tries the same examples; elsewhere each run looks at new ones.
 settings.register_profile("normalmesh", deadline=None, max_examples=60, derandomize="CI" in os.environ)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from benchmarks.scaling import _terrain
 from normalmesh import NormalMap
-from normalmesh.evaluation.synthetic.image_geometry import chosen_camera
+from normalmesh.evaluation.synthetic.relief_case import chosen_camera
 from normalmesh.normals.camera import Camera
 
 Float = NDArray[np.float64]

@@ -6,15 +6,30 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from benchmarks.cases import map_names
+from benchmarks.jumps import case_named, names_with_truth, recall_and_precision
 from benchmarks.looks import LONG_CUTS, case_of, cracks, flicker, looked
-from benchmarks.scoreboard.figures import Figure, Skipped
+from benchmarks.made import MODELS
+from benchmarks.scoreboard.figures import Better, Figure, Skipped
+from normalmesh import find_jumps
 
 #: Three percent of the vertices.
 COMPRESSION = 0.97
 
 
+def lines() -> Iterator[Figure | Skipped]:
+    """Measure how complete and right lines of jumps are, on shared cases and on models that are rendered."""
+    names = names_with_truth()
+    if len(names) == len(MODELS):
+        yield Skipped("the shared cases are not on this machine")
+    cases = map(case_named, names)
+    found = [recall_and_precision(case, find_jumps(case.normal_map)) for case in cases]
+    for name, values in zip(("recall", "precision"), zip(*found, strict=True), strict=True):
+        known = [value for value in values if value is not None]
+        yield Figure(f"{name} of lines", fmean(known), "", Better.HIGHER, 0.02, f"{len(known)} cases")
+
+
 def looks() -> Iterator[Figure | Skipped]:
-    """Measure faces that do not follow their pixels, ghosts, gaps, flicker, teeth, and cracks on maps without jumps."""
+    """Measure faces off their pixels, ghosts, gaps, lost lines, teeth, and cracks on maps without jumps."""
     rows = [looked(case_of(name), COMPRESSION) for name in map_names()]
     if not rows:
         yield Skipped("the shared cases are not on this machine")
@@ -28,11 +43,12 @@ def looks() -> Iterator[Figure | Skipped]:
     yield Figure("ghosts mean", ghosts, "%", noise=0.1)
     yield Figure("ghosts worst", ghostly.looks.ghosts, "%", noise=0.2, note=ghostly.case.name)
     yield Figure("gaps mean", fmean(row.looks.gaps for row in rows), "%", noise=0.05)
-    found = [flicker(row.case.normal_map) for row in rows]
-    lengths = sum(length for length, _ in found)
-    if lengths:
-        again = sum(length * share for length, share in found) / lengths
-        yield Figure("lines lost after one 8-bit unit", 100 * (1 - again), "%", noise=0.1)
+    for kind, change in (("u1", "after one 8-bit unit"), ("j90", "as JPEG 90")):
+        found = [flicker(row.case.normal_map, kind) for row in rows]
+        lengths = sum(length for length, _ in found)
+        if lengths:
+            again = sum(length * share for length, share in found) / lengths
+            yield Figure(f"lines lost {change}", 100 * (1 - again), "%", noise=0.1)
     cut = [row.looks for row in rows if row.looks.cut_length > LONG_CUTS]
     if cut:
         note = f"{len(cut)} cases with cuts longer than {LONG_CUTS:.0f} px"

@@ -16,6 +16,7 @@ GROUPS: dict[str, Callable[[], Iterator[Figure | Skipped]]] = {
     "reference": accuracy.reference,
     "thresholds": accuracy.thresholds,
     "diligent": accuracy.diligent,
+    "lines": appearance.lines,
     "looks": appearance.looks,
     "speed": cost.speed,
     "memory": cost.memory,

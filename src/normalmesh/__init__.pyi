@@ -8,6 +8,7 @@ from .evaluation.looks import Looks, measure_looks
 from .evaluation.metrics import Evaluation, evaluate
 from .evaluation.perturbation import add_noise
 from .evaluation.rendering.rendering import render_normal_map
+from .files.georeference import GeoReference
 from .files.height_png import HeightRange, read_height_range
 from .integration.mesh_integration import integrate
 from .integration.pixel_integration import integrate_pixels
@@ -27,15 +28,13 @@ from .mesh.surface import Surface
 from .normals.camera import Camera
 from .normals.conventions import Convention
 from .normals.diagnosis import Diagnosis, diagnose
-from .normals.georeference import GeoReference
 from .normals.gradients import from_gradients
 from .normals.noise import Noise
 from .normals.normal_map import NormalMap
 from .normals.orthographic import Orthographic
 from .normals.perspective import Perspective
 from .normals.repairs import Repairs
-from .output.depth_maps import read_depth_map
-from .output.heights import from_heights
+from .output.heights import from_heights, read_depth_map
 from .photometric.lights import read_lights
 from .photometric.photometric import PhotometricStereo, photometric_stereo
 from .photometric.rti import RTI, read_rti
@@ -43,10 +42,8 @@ from .photometric.rti_model import RTIHeader
 from .pictures.plots import plot_density, plot_error, plot_wireframe
 from .reconstruction.estimates import estimate_memory
 from .reconstruction.fitted_prior import FittedPrior, fit_prior
-from .reconstruction.levels import reconstruct_levels
 from .reconstruction.network_output import NetworkOutput, from_network
-from .reconstruction.pipeline import reconstruct
-from .reconstruction.tiled_reconstruction import reconstruct_tiled
+from .reconstruction.pipeline import reconstruct, reconstruct_levels, reconstruct_tiled
 from .reconstruction.within import reconstruct_within
 from .report.page import write_report
 from .runtime.memory import available_memory

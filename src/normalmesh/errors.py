@@ -25,12 +25,13 @@ class ShortfallWarning(NormalMeshWarning):
     """Issued for a surface that lacks something that was asked for."""
 
 
-def warn_caller(text: str) -> None:
+def warn_caller(text: str, category: type[Warning] = NormalMeshWarning) -> None:
     """Warn of a place outside this package: the line that called it."""
     frame, depth = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("normalmesh."):
+    # Blocks of this package are entered through contextlib.
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("normalmesh.", "contextlib")):
         frame, depth = frame.f_back, depth + 1
-    warnings.warn(text, NormalMeshWarning, stacklevel=depth)
+    warnings.warn(text, category, stacklevel=depth)
 
 
 def shape_text(shape: tuple[int, ...]) -> str:

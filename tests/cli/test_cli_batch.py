@@ -93,7 +93,8 @@ def test_masks_by_the_name_of_the_input(here):
 
 
 def test_json_has_null_for_numbers_that_are_not_finite():
-    summary = RunSummary(Path("a.png"), tolerance={"reached": {"max_error": math.nan}})
+    summary = RunSummary(Path("a.png"))
+    summary.figures["tolerance"] = {"reached": {"max_error": math.nan}}
     found = json.loads(summary.as_json(), parse_constant=pytest.fail)
     assert found["tolerance"] == {"reached": {"max_error": None}}
 
@@ -178,7 +179,7 @@ def test_one_progress_line_for_all_inputs(monkeypatch):
     console = Console()
     second = console.part(1, 4, "b.png")
     second(Step(0.5, "collapse", 99))
-    console.progress._display.refresh()
+    console.progress._display._live.refresh()
     (line,) = terminal.screen()
     console.progress.clear()
     assert line.startswith("2/4 b.png: collapse ")

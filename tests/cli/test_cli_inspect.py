@@ -14,7 +14,7 @@ from normalmesh import ScreenMesh, read_normal_map
 from normalmesh.evaluation.synthetic import analytic
 from normalmesh.files.encoding import encode_normals
 from normalmesh.maps.inspection import MaskStatistics, inspect_file
-from normalmesh.normals.noise import closure_error, estimate_noise
+from normalmesh.normals.noise import closure_error, component_noise
 
 
 def labels(text):
@@ -35,6 +35,18 @@ def test_components_and_holes_are_those_of_the_mesh(mask):
     assert 0 < found.largest <= found.foreground == mask.sum()
 
 
+def test_noise_of_averaged_normals_is_called_inconsistency(tmp_path):
+    noise = np.random.default_rng(0).normal(scale=0.25, size=(64, 64, 3))
+    normals = np.array([0, 0, 1]) + noise
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    texts = []
+    for name, lengths in (("measured", 1.0), ("averaged", 0.85)):
+        path = tmp_path / f"{name}.png"
+        path.write_bytes(imagecodecs.png_encode(np.rint((lengths * normals + 1) * 127.5).astype(np.uint8)))
+        texts.append(succeed("inspect", path).stdout)
+    assert ["inconsistency" in text for text in texts] == [False, True]
+
+
 def test_a_valid_file(tmp_path):
     path = write_medallion(tmp_path / "n.png")
     result = succeed("inspect", path)
@@ -51,7 +63,7 @@ def test_json_holds_the_figures(tmp_path):
     found = figures(path)
     normal_map = read_normal_map(path)
     assert (found["rows"], found["columns"], found["mask"]["foreground"]) == (SIZE, SIZE, normal_map.foreground)
-    noise = estimate_noise(normal_map)
+    noise = component_noise(normal_map).usual
     assert found["noise_degrees"] == pytest.approx(noise.degrees)
     assert found["closure_error_px"] == pytest.approx(closure_error(normal_map, noise.as_white))
     assert found["needs"]["vertices"] == round(0.02 * normal_map.foreground)

@@ -45,6 +45,21 @@ def medallion(medallion_file, tmp_path, monkeypatch):
     return Path("m.png")
 
 
+def test_a_tilted_relief_is_told(tmp_path):
+    v, u = np.indices((64, 64))
+    normals = np.stack([0.1 * np.cos(u / 4) + 0.02, 0.1 * np.cos(v / 5), np.ones(u.shape)], axis=-1)
+    path = tmp_path / "relief.png"
+    PIL.Image.fromarray(np.rint((normals + 1) * 127.5).astype(np.uint8)).save(path)
+    result = reconstruct(path, "--output", tmp_path / "relief.glb", "--compression", "0.9")
+    (line,) = (line for line in result.stdout.splitlines() if line.startswith("tilted"))
+    assert "--flatten plane" in line
+    found = figures(path, "--output", tmp_path / "again.glb", "--compression", "0.9")["tilt"]
+    assert found["degrees"] == pytest.approx(np.degrees(0.02), abs=0.4)
+    assert found["direction_degrees"] == pytest.approx(180, abs=30)
+    flat = figures(path, "--output", tmp_path / "flat.glb", "--compression", "0.9", "--flatten", "plane")
+    assert flat["tilt"] is None
+
+
 @pytest.fixture
 def photo(medallion):
     rows, columns = np.mgrid[:128, :128]

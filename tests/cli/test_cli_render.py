@@ -11,7 +11,7 @@ from invocation import invoke, succeed
 from normalmesh import Perspective, read_normal_map, render_normal_map
 from normalmesh.evaluation.metrics import angles_between
 from normalmesh.evaluation.synthetic.models import stone
-from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.heights import read_depth_map
 
 pytest.importorskip("embreex")
 

@@ -11,7 +11,7 @@ import normalmesh as nm
 from invocation import invoke, messages, succeed, write_medallion
 from normalmesh.cli import pages
 from normalmesh.cli.console import Console
-from normalmesh.cli.map_reading import CameraChoice, MapReading
+from normalmesh.cli.map_reading import MapReading
 from normalmesh.output.tileset import write_tileset
 from normalmesh.report import page
 
@@ -89,19 +89,19 @@ def test_a_normal_map_is_reconstructed_and_the_report_is_beside_it(made, tmp_pat
     monkeypatch.chdir(tmp_path)
     assert succeed("report", "n.png").stdout == "wrote        n.html\n"
     assert "Mean angular error" in Path("n.html").read_text("utf-8")
-    assert pages.page_of(Path("n.html"), MapReading(), CameraChoice(), Console()) == Path("n.html").read_bytes()
+    assert pages.page_of(Path("n.html"), MapReading(), Console()) == Path("n.html").read_bytes()
 
 
 def test_large_results_are_thinned_and_the_page_says_so(made, monkeypatch, tmp_path):
     monkeypatch.setattr(page, "MAX_FACES", 60)
-    thinned = pages.page_of(made / "s.ply", MapReading(), CameraChoice(), Console()).decode()
+    thinned = pages.page_of(made / "s.ply", MapReading(), Console()).decode()
     assert re.search(r"The viewer shows \d\d of 1\d\d faces", thinned)
     with pytest.warns(nm.NormalMeshWarning, match="heights, .* are shown"):
-        pages.page_of(made / "s.png", MapReading(), CameraChoice(), Console())
+        pages.page_of(made / "s.png", MapReading(), Console())
     surface = nm.reconstruct(nm.read_normal_map(made / "map.png"), vertices=200)
     write_tileset(surface, tmp_path / "tiles", max_faces=40)
     with pytest.warns(nm.NormalMeshWarning, match="coarser level"):
-        pages.page_of(tmp_path / "tiles", MapReading(), CameraChoice(), Console())
+        pages.page_of(tmp_path / "tiles", MapReading(), Console())
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import tile_tasks
 from normalmesh import NormalMeshError, NormalMeshWarning
 from normalmesh.engine import workers as workers_module
 from normalmesh.engine.engine import Engine
-from normalmesh.engine.runner import Runner
 from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.engine.work_folder import WorkFolder
 from normalmesh.engine.workers import DaskWorkers, ThisProcess, started_workers
@@ -190,19 +189,6 @@ def test_what_is_kept_is_made_again_if_it_is_damaged(folder, notes):
     flip_a_bit(folder.path / "kept" / "sum.arrays")
     assert sum_of(Engine(folder), notes) == sum(NUMBERS)
     assert contents(folder) == before
-
-
-def test_in_memory_results_are_what_tasks_return(notes):
-    steps = []
-    runner = Runner(Monitor(steps.append))
-    returned = {"x": np.arange(3)}
-    found = runner.run("stage", lambda: returned, LazyArguments([0], lambda _: ()), work=0.25)
-    assert found[0]["x"] is returned["x"]
-    assert runner.is_here
-    assert sum_of(runner, notes) == sum(NUMBERS)
-    assert set(runner.seconds) == set(runner.cpu_seconds) == {"stage", "before", "count"}
-    assert [(step.stage, step.share) for step in steps[:2]] == [("stage", 0.0), ("stage", 0.25)]
-    assert steps[-1].stage == "count 5/5"
 
 
 def test_an_error_of_the_callback_cancels_the_rest(folder, workers, notes):

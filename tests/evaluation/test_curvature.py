@@ -6,7 +6,7 @@ import pytest
 import naive_isotropic
 from meshes import bumpy_map, disc
 from normalmesh import NormalMap, Orthographic, Perspective
-from normalmesh.evaluation.isotropic.curvature import curvature
+from normalmesh.evaluation.isotropic.edge_lengths import curvature
 from surfaces import centres, plane_map, sphere
 
 INSIDE = np.s_[3:-3, 3:-3]

@@ -49,7 +49,7 @@ CROPPED = pytest.mark.filterwarnings("ignore:the principal point")
 @CROPPED
 class TestEveryDataset:
     def test_is_recognised(self, tmp_path, opened):
-        assert opened.dataset.recognises(tmp_path)
+        assert opened.places()
         assert WRITERS[opened.dataset.name]
         assert find_dataset(opened.dataset.name) is opened.dataset
 

@@ -23,8 +23,7 @@ from normalmesh import (
 )
 from normalmesh.decimation.quadrics import Pixels
 from normalmesh.evaluation.isotropic import _edge_lengths
-from normalmesh.evaluation.isotropic.curvature import curvature
-from normalmesh.evaluation.isotropic.edge_lengths import EdgeLengths, expected_vertices
+from normalmesh.evaluation.isotropic.edge_lengths import EdgeLengths, curvature, expected_vertices
 from normalmesh.evaluation.isotropic.isotropic import collapse, split
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.mesh.closed_mesh import ClosedMesh

@@ -330,7 +330,7 @@ def test_missing_embree():
     code = (
         "import sys; sys.modules['embreex'] = None\n"
         "from normalmesh import render_normal_map\n"
-        "try: render_normal_map(([[0, 0, 0]], [[0, 0, 0]]), 8)\n"
+        "try: render_normal_map(([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]), 8)\n"
         "except ValueError as error: print(error)"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

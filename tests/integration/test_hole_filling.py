@@ -7,7 +7,7 @@ import pytest
 
 from meshes import bumpy_map, disc
 from normalmesh import NormalMap, NormalMeshWarning, from_gradients
-from normalmesh.normals.slopes import slopes_of
+from normalmesh.normals.gradients import slopes_of
 
 ROWS, COLUMNS = np.indices((40, 44))
 

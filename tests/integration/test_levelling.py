@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from normalmesh import NormalMap, Orthographic
-from normalmesh.integration.levelling import coarse_means, mean_slope
+from normalmesh.facets.face_means import FaceMeans
+from normalmesh.integration.levelling import coarse_mesh, mean_slope
 from normalmesh.mesh.repeats import Repeats
 from periodic_maps import map_of_slopes, waves
 
@@ -17,7 +18,8 @@ def test_an_added_slope_is_found(creased):
 
 
 def slope_of(normal_map, repeats):
-    return mean_slope(coarse_means(normal_map, repeats), repeats)
+    mesh = coarse_mesh(normal_map.mask_window, repeats)
+    return mean_slope(FaceMeans.of(mesh, normal_map, planes_only=True), repeats)
 
 
 def test_unit_and_hole():

@@ -36,7 +36,7 @@ from normalmesh.integration._refinement_flips import JudgedFaces, fill_angle_gai
 from normalmesh.integration.refinement import colours, refine
 from normalmesh.mesh._closed_mesh import turn
 from normalmesh.mesh.closed_mesh import ClosedMesh
-from normalmesh.mesh.cut_mesh import following, preceding
+from normalmesh.mesh.screen_mesh import following, preceding
 from normalmesh.normals.noise import without_noise
 from surfaces import angle_error, grid_mesh, noisy, plane_map, rmse, sphere, waves
 from thread_counts import on_one_and_on_several

@@ -12,7 +12,7 @@ import naive
 from normalmesh import read_normal_map
 from normalmesh.maps._background import BACKGROUND, COLOURED, flood_from_border
 from normalmesh.maps.background import find_background
-from normalmesh.maps.decoded_windows import HeldWindows
+from normalmesh.maps.decoding import HeldWindows
 
 pytestmark = [
     pytest.mark.usefixtures("no_diagnosis"),
@@ -135,6 +135,17 @@ def test_floats_have_backgrounds_too(tmp_path, value):
     normals, mask = ball()
     np.save(tmp_path / "n.npy", np.where(mask[..., None], normals, value))
     np.testing.assert_array_equal(read_normal_map(tmp_path / "n.npy").mask, mask)
+
+
+def test_gentle_ground_between_steep_stones_is_no_background():
+    v, u = np.indices((192, 192)) + 0.5
+    slopes = 0.05 * np.stack([np.cos(u / 5), np.sin(v / 6)], axis=-1)
+    x, y = (each % 48 - 24 for each in (u, v))
+    stone = np.hypot(x, y) < 19
+    slopes[stone] = -3 * np.stack([x, y], axis=-1)[stone] / np.sqrt(20.0**2 - (x**2 + y**2)[stone, None])
+    normals = np.stack([-slopes[..., 0], slopes[..., 1], np.ones_like(u)], axis=-1)
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    assert read_normal_map(np.rint((normals + 1) * 127.5).astype(np.uint8)).mask.all()
 
 
 def test_a_given_mask_is_not_questioned(tmp_path):

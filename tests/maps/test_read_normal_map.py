@@ -41,7 +41,7 @@ class TestConventions:
         seen = []
 
         def diagnose_pixels(pixels, camera, raw):
-            seen.append((pixels.channels.copy(), pixels.usable.copy(), camera))
+            seen.append((*(each.copy() for each in pixels.every(1)), camera))
             excludes = lambda convention: convention.axes in excluded  # noqa: E731
             return SimpleNamespace(axes=axes, candidates=candidates, strongly_excludes=excludes)
 

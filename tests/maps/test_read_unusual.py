@@ -25,7 +25,7 @@ from normal_map_files import (
 )
 from normalmesh import NormalMeshError, NormalMeshWarning, photometric_stereo, read_normal_map
 from normalmesh.files.masks import read_mask
-from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.heights import read_depth_map
 
 OpenEXR = pytest.importorskip("OpenEXR")
 

@@ -16,6 +16,7 @@ from normalmesh import (
     from_heights,
     reconstruct,
 )
+from normalmesh.mesh.flattening import relief_tilt
 
 PIXEL = 0.1
 
@@ -29,6 +30,16 @@ def tilted(mask, slopes=(0.05, -0.03), bend=(0.0, 0.0, 0.0), relief=0.0, offsets
     heights += np.take(offsets, mesh.components % len(offsets))
     raised = relief * (mesh.vertices[:, 0] < columns / 6)
     return Surface.from_unknown(mesh, heights + raised, Orthographic(PIXEL), (rows, columns), "mm"), raised
+
+
+def test_the_tilt_of_a_relief_is_told_but_not_that_of_an_object():
+    relief = np.ones((24, 32), bool)
+    told = relief_tilt(tilted(relief, relief=0.3)[0])
+    assert told.tilt == pytest.approx(np.degrees(np.arctan(np.hypot(0.05, 0.03))), abs=0.05)
+    assert relief_tilt(tilted(relief, slopes=(0.005, 0.0), relief=0.3)[0]) is None
+    assert relief_tilt(tilted(relief, relief=0.3)[0].flattened("plane")) is None
+    v, u = np.indices(relief.shape)
+    assert relief_tilt(tilted(np.hypot(u - 16, v - 12) < 12)[0]) is None
 
 
 def test_a_tilt_is_found_under_relief():

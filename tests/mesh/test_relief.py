@@ -17,7 +17,7 @@ from normalmesh import (
     reconstruct,
 )
 from normalmesh.mesh.relief import normals_of_relief
-from normalmesh.output.normal_texture import normal_texture, tangent_frames
+from normalmesh.output.textures import normal_texture, tangent_frames
 from normalmesh.pictures.preview import _Panels
 from normalmesh.report.page import surface_page
 

@@ -113,8 +113,8 @@ def test_problems_are_reported():
 @pytest.mark.parametrize(
     ("vertices", "faces", "message"),
     [
-        (np.zeros((3, 3)), np.zeros((1, 3), int), r"vertices must have the shape \(number, 2\), not 3×3"),
-        (np.zeros((3, 2)), np.zeros((1, 4), int), r"faces must have the shape \(number, 3\), not 1×4"),
+        (np.zeros((3, 3)), np.zeros((1, 3), int), r"vertices must have the shape \(N, 2\), not 3×3"),
+        (np.zeros((3, 2)), np.zeros((1, 4), int), r"faces must have the shape \(M, 3\), not 1×4"),
         (np.zeros((3, 2)), np.zeros((1, 3)), "faces must be integers"),
         (np.zeros((3, 2)), np.array([[0, 1, 3]]), "faces name vertices 0 to 3, but there are 3 vertices"),
         (np.full((3, 2), np.nan), np.array([[0, 1, 2]]), "finite"),

@@ -181,8 +181,8 @@ def test_files_are_read_back(tmp_path, suffix, camera):
 
 
 def test_levels_of_3d_tiles_keep_all_walls(tmp_path):
+    from normalmesh.output.mesh_reading import read_tileset
     from normalmesh.output.tileset import write_tileset
-    from normalmesh.output.tileset_reading import read_tileset
 
     rng = np.random.default_rng(3)
     mesh = ScreenMesh.from_mask(np.ones((48, 48), np.bool_))

@@ -9,7 +9,7 @@ import pytest
 from scipy import ndimage
 
 from normalmesh import NormalMap, NormalMeshWarning, Orthographic, Perspective
-from normalmesh.normals.extension import WITH_MASK, WITHOUT_MASK
+from normalmesh.normals.cleaning import WITH_MASK, WITHOUT_MASK
 from normalmesh.runtime.threads import limited_threads
 
 NEIGHBOURS = np.ones((3, 3), bool)

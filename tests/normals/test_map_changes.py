@@ -15,7 +15,7 @@ from normalmesh import (
     from_heights,
     integrate_pixels,
 )
-from normalmesh.normals.slopes import normals_of_slopes, slopes_of
+from normalmesh.normals.gradients import normals_of_slopes, slopes_of
 
 CAMERAS = [Orthographic(0.5), Perspective(70.0, 64.0, 20.0, 33.0)]
 SHAPE = (48, 60)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from normalmesh import NormalMap, NormalMeshWarning, Orthographic, Perspective, read_normal_map
-from normalmesh.normals.principal_point import principal_point_question
+from normalmesh.maps.cameras import principal_point_question
 
 SHAPE = (480, 640)
 

@@ -7,7 +7,7 @@ import tifffile
 from scipy.io import savemat
 
 from normalmesh import NormalMeshError
-from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.heights import read_depth_map
 
 DEPTH = np.linspace(1, 2, 12, dtype=np.float32).reshape(3, 4)
 DEPTH[1, 2] = np.nan

@@ -10,7 +10,7 @@ import tifffile
 import normalmesh as nm
 from meshes import disc
 from normalmesh.mesh.depth_bands import depth_bands
-from normalmesh.output import cog
+from normalmesh.output import depth_tiff
 from tilesets import wavy_surface
 
 NORTH_UP = SimpleNamespace(
@@ -50,19 +50,19 @@ def test_pixels_are_the_depth_map(path, surface):
     assert found[0].dtype == np.float32
     np.testing.assert_array_equal(found[0], surface.depth_map().astype(np.float32))
     for fine, coarse in pairwise(found):
-        np.testing.assert_array_equal(coarse, cog.half(fine))
-    assert max(found[-1].shape) <= cog.SIDE < max(found[-2].shape)
+        np.testing.assert_array_equal(coarse, depth_tiff.half(fine))
+    assert max(found[-1].shape) <= depth_tiff.SIDE < max(found[-2].shape)
 
 
 def test_half_is_the_mean_of_known_pixels():
     image = np.array([[1, 3, np.nan], [np.nan, 5, np.nan], [7, 8, 9]], np.float32)
-    np.testing.assert_array_equal(cog.half(image), [[3, np.nan], [7.5, 9]])
+    np.testing.assert_array_equal(depth_tiff.half(image), [[3, np.nan], [7.5, 9]])
 
 
 @pytest.mark.parametrize("big", [False, True])
 def test_the_layout_is_cloud_optimised(tmp_path, surface, monkeypatch, big):
     if big:
-        monkeypatch.setattr(cog, "MAX_CLASSIC", 0)
+        monkeypatch.setattr(depth_tiff, "MAX_CLASSIC", 0)
     surface.save_depth(tmp_path / "d.tif")
     with tifffile.TiffFile(tmp_path / "d.tif") as file:
         assert file.is_bigtiff == big
@@ -138,7 +138,7 @@ def test_other_formats_and_paths(tmp_path, surface, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cog.CloudOptimisedTiff, "add_rows", fail)
+    monkeypatch.setattr(depth_tiff.CloudOptimisedTiff, "add_rows", fail)
     with pytest.raises(KeyboardInterrupt):
         surface.save_depth(tmp_path / "d.tif")
     assert before[0].read_bytes() == before[1]

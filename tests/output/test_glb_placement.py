@@ -8,7 +8,7 @@ import pytest
 import trimesh
 
 from normalmesh import NormalMeshError, Orthographic, ScreenMesh, Surface
-from normalmesh.output.mesh_conversion import read_mesh
+from normalmesh.output.mesh_reading import read_mesh
 
 MESH = ScreenMesh(np.array([[2.0, 1], [2, 9], [12, 1]]), np.array([[0, 1, 2]], np.int32))
 

@@ -20,8 +20,8 @@ from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.perspective import Perspective
-from normalmesh.output import glb, mesh_formats, normal_texture
-from normalmesh.output.mesh_conversion import read_mesh
+from normalmesh.output import glb, mesh_formats, textures
+from normalmesh.output.mesh_reading import read_mesh
 
 SHAPE = (60, 80)
 TOP = (27, 21)
@@ -232,15 +232,15 @@ def test_normal_texture_is_flat_far_outside_and_dilated_at_the_outline(tmp_path:
     inside = texture[20, 20]
     assert inside[0] > 200
     np.testing.assert_array_equal(
-        texture[: 40 + normal_texture.MARGIN, : 40 + normal_texture.MARGIN], np.broadcast_to(inside, (48, 48, 3))
+        texture[: 40 + textures.MARGIN, : 40 + textures.MARGIN], np.broadcast_to(inside, (48, 48, 3))
     )
-    np.testing.assert_array_equal(texture[50:], np.broadcast_to(normal_texture.FLAT, (10, 80, 3)))
+    np.testing.assert_array_equal(texture[50:], np.broadcast_to(textures.FLAT, (10, 80, 3)))
     assert tree["textures"][0]["sampler"] == 0
     assert tree["samplers"][0]["wrapS"] == 33071
 
 
 def test_large_normal_maps_are_reduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(normal_texture, "MAX_TEXTURE_SIDE", 33)
+    monkeypatch.setattr(textures, "MAX_TEXTURE_SIDE", 33)
     camera = Orthographic(pixel_size=0.02)
     surface = make_surface(camera)
     u, v = np.meshgrid(np.arange(80) + 0.5, np.arange(60) + 0.5)

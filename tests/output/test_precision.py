@@ -19,8 +19,9 @@ from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files.encoding import encode_depth
 from normalmesh.normals.camera import Camera
 from normalmesh.output import mesh_formats
-from normalmesh.output.depth_maps import read_depth_map
-from normalmesh.output.mesh_conversion import convert_mesh, read_mesh
+from normalmesh.output.heights import read_depth_map
+from normalmesh.output.mesh_reading import read_mesh
+from normalmesh.output.mesh_writing import convert_mesh
 
 SHAPE = (60, 80)
 FORMATS = ("ply", "glb", "obj")
@@ -132,7 +133,7 @@ def test_doubles_of_ply_come_with_all_other_properties(tmp_path: Path) -> None:
     np.testing.assert_array_equal(far.visual.vertex_colors, near.visual.vertex_colors)
     far.vertex_attributes["directions"] = np.arange(3 * len(far.vertices), dtype=np.int16).reshape(-1, 3)
     (tmp_path / "more.ply").write_bytes(far.export(file_type="ply"))
-    (tmp_path / "far.ply").write_bytes(mesh_formats._ply(far, tmp_path / "x.ply")[tmp_path / "x.ply"])
+    (tmp_path / "far.ply").write_bytes(mesh_formats._ply(far, tmp_path / "x.ply", 0.0)[tmp_path / "x.ply"])
     found, expected = (trimesh.load_mesh(tmp_path / f"{name}.ply", process=False) for name in ("far", "more"))
     np.testing.assert_array_equal(found.vertices, surface.vertices)
     raw = [mesh.metadata["_ply_raw"]["vertex"]["data"]["directions"] for mesh in (found, expected)]

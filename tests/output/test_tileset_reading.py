@@ -7,8 +7,8 @@ import pytest
 
 import normalmesh as nm
 from normalmesh import NormalMeshError
+from normalmesh.output.mesh_reading import read_tileset
 from normalmesh.output.tileset import write_tileset
-from normalmesh.output.tileset_reading import read_tileset
 from surfaces import waves
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from normalmesh.evaluation.synthetic.analytic import sphere
 from normalmesh.evaluation.synthetic.medallion import Medallion
-from normalmesh.photometric.light_order import _gains, _residuals, doubts_about_order
+from normalmesh.photometric.photometric_checks import _gains, _residuals, doubts_about_order
 from rti_files import dome
 
 LIGHTS = dome(16, 35)

@@ -11,8 +11,8 @@ from normalmesh.evaluation.synthetic.analytic import sphere
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.maps.inspection import inspect_file
 from normalmesh.output.textures import colour_image
-from normalmesh.photometric.hsh import harmonics
 from normalmesh.photometric.rti import fit_matt, virtual_lights
+from normalmesh.photometric.rti_model import harmonics
 from rti_files import dome, photographed, write_hsh, write_ptm
 
 LIGHTS, COLOUR = dome(), np.array([0.8, 0.6, 0.4])

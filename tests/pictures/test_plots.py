@@ -7,8 +7,8 @@ import pytest
 
 from normalmesh import NormalMeshError, Orthographic, evaluate, plot_density, plot_error, plot_wireframe, reconstruct
 from normalmesh.evaluation.synthetic.medallion import Medallion
-from normalmesh.pictures import pyvista_view
 from normalmesh.pictures.panels import edges
+from normalmesh.pictures.plots import pyvista_view
 from scenes import scene
 
 

@@ -7,13 +7,11 @@ from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, ev
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.pictures import preview as sheets
 from normalmesh.pictures._oblique import draw_faces
-from normalmesh.pictures.frame import Frame
+from normalmesh.pictures.frame import Frame, angular_errors, vertex_density
 from normalmesh.pictures.oblique import oblique
 from normalmesh.pictures.panels import CUT, edges
-from normalmesh.pictures.preview import BOX, HEADER, HEIGHT, MARGIN, STEP, TO_PICTURE, WIDTH, preview
+from normalmesh.pictures.preview import BOX, HEADER, HEIGHT, MARGIN, STEP, TO_PICTURE, WIDTH, detail_frame, preview
 from normalmesh.pictures.sheet import linear_ticks, logarithmic_ticks, round_up
-from normalmesh.pictures.surface_fields import angular_errors, vertex_density
-from normalmesh.pictures.wireframe_detail import detail_frame
 from scenes import scene
 
 
@@ -77,7 +75,7 @@ def test_large_meshes_show_a_detail(monkeypatch):
     surface = reconstruct(normal_map, compression=0.8)
     whole = list(pictures(preview(surface, normal_map)))
     monkeypatch.setattr(sheets, "MAX_EDGES", 100)
-    monkeypatch.setattr("normalmesh.pictures.wireframe_detail.VERTICES", 80)
+    monkeypatch.setattr("normalmesh.pictures.preview.VERTICES", 80)
     detail = list(pictures(preview(surface, normal_map)))
     assert not np.array_equal(whole[0], detail[0]), "the outline of the detail"
     assert not np.array_equal(whole[1], detail[1])
@@ -86,7 +84,7 @@ def test_large_meshes_show_a_detail(monkeypatch):
 
 
 def test_details_lie_on_the_surface(monkeypatch):
-    monkeypatch.setattr("normalmesh.pictures.wireframe_detail.VERTICES", 80)
+    monkeypatch.setattr("normalmesh.pictures.preview.VERTICES", 80)
     normal_map = MAPS["orthographic"]()
     surface = reconstruct(normal_map, compression=0.8)
     frame = Frame.around(normal_map.mask)

@@ -64,7 +64,8 @@ def test_groups_are_components_of_one_tile():
     for top, left in ((2, 3), (9, 20), (30, 30), (50, 10), (40, 59)):
         mask[top : top + 4, left : left + 4] = True
     found = find_components(map_of(mask), Loop(), 32)
-    groups = groups_of(found, np.arange(found.count), 32)
+    groups, large = groups_of(found, 1, 32)
+    assert large == []
     assert sorted(number for _, numbers in groups.values() for number in numbers) == list(range(5))
     assert groups["tile_0_0"] == (Window(0, 0, 13, 24), [0, 1])
     assert groups["component_2"] == (Window(24, 24, 34, 34), [2])

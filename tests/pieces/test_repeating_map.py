@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from normalmesh import add_noise
-from normalmesh.engine.runner import Runner
 from normalmesh.mesh.repeats import Repeats, wrapped
 from normalmesh.normals.noise import MapNoise, Noise, without_noise
 from normalmesh.pieces.clean_map import CleanMap
 from normalmesh.pieces.mask_components import find_components
 from normalmesh.pieces.repeating_map import RepeatingMap, limits_of
 from periodic_maps import map_of_slopes, waves
+from task_loop import Loop
 
 SHAPE = (70, 90)
 
@@ -38,7 +38,7 @@ def test_windows_go_on_at_the_opposite_side(window, normal_map):
 def test_windows_without_noise_are_those_in_memory(tileable, normal_map):
     repeats, noise = Repeats.of(tileable, SHAPE), MapNoise((Noise(5.0, 0.0),), (normal_map.foreground,))
     whole = without_noise(normal_map, noise, wrapped=wrapped(repeats))
-    clean = CleanMap(normal_map, find_components(normal_map, Runner().run, 32), noise, repeats=repeats)
+    clean = CleanMap(normal_map, find_components(normal_map, Loop(), 32), noise, repeats=repeats)
     for rows, columns in ((slice(0, 20), slice(60, 90)), (slice(40, 70), slice(0, 33)), (slice(0, 70), slice(0, 90))):
         # In memory, normals are scaled to unit length once more.
         np.testing.assert_allclose(clean.window(rows, columns).normals, whole.normals[rows, columns], atol=1e-7)

@@ -14,9 +14,8 @@ from normalmesh.mesh.jumps import Jumps
 from normalmesh.normals.noise import MapNoise, Noise, component_noise, without_noise
 from normalmesh.pieces.clean_map import CleanMap
 from normalmesh.pieces.mask_components import find_components
-from normalmesh.pieces.tile_jumps import tiled_jumps, tiled_jumps_along
+from normalmesh.pieces.tile_jumps import TilePixels, tiled_jumps, tiled_jumps_along
 from normalmesh.pieces.tile_noise import find_noise
-from normalmesh.pieces.tile_pixels import TilePixels
 from scenes import scene
 from surfaces import noisy, waves
 from task_loop import Loop

@@ -5,15 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, diags
+from scipy.sparse import csr_matrix, diags, vstack
 from scipy.spatial import Delaunay
 
 from normalmesh import NormalMeshError
-from normalmesh.engine.runner import Runner
-from normalmesh.pieces.elimination import TiledSystem
-from normalmesh.pieces.merge_plan import MergeTree
+from normalmesh.pieces.elimination import TiledSystem, merge_levels
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.solvers.sparse_system import PreparedSystem
+from task_loop import Loop
 from thread_counts import on_one_and_on_several
 
 
@@ -40,7 +39,7 @@ class Scene:
     def hold(self, share):
         count = len(self.tile)
         held = np.where(self.rng.random(count) < share, self.rng.random(count), 0.0)
-        self.elements = replace(self.elements, held=held, values=self.rng.normal(size=count))
+        self.elements = self.elements.holding(held, self.rng.normal(size=count))
 
     def add_rows(self, count):
         """Add rows over paths of three faces, most of them across tiles."""
@@ -52,12 +51,15 @@ class Scene:
         numbers = np.tile([0.5, 0.3, 0.2], count), faces, np.arange(0, 3 * count + 1, 3)
         rows = csr_matrix(numbers, (count, len(self.tile)))
         rows.sum_duplicates()
-        weights, values = self.rng.random(count), self.rng.normal(size=count)
-        self.elements = replace(self.elements, rows=rows, row_weights=weights, row_values=values)
+        held = self.elements
+        rows = vstack([held.rows, rows], format="csr")
+        weights = np.append(held.row_weights, self.rng.random(count))
+        values = np.append(held.row_values, self.rng.normal(size=count))
+        self.elements = replace(held, rows=rows, row_weights=weights, row_values=values)
 
     def system(self, run=None):
         partition = Partition(self.elements, self.tile, self.places)
-        return TiledSystem(partition, MergeTree.of(*self.grid), run or Runner().run)
+        return TiledSystem(partition, merge_levels(*self.grid), run or Loop())
 
     def expected(self, right=None):
         """Return the solution of the whole, and its matrix."""
@@ -65,10 +67,10 @@ class Scene:
         edges = len(elements.pairs)
         numbers = np.tile([-1.0, 1.0], edges), elements.pairs.ravel(), np.arange(0, 2 * edges + 1, 2)
         steps, rows = csr_matrix(numbers, (edges, count)), elements.rows
-        matrix = steps.T @ diags(elements.weights) @ steps + diags(elements.held)
+        matrix = steps.T @ diags(elements.weights) @ steps
         matrix = csr_matrix(matrix + rows.T @ diags(elements.row_weights) @ rows)
         if right is None:
-            right = steps.T @ (elements.weights * elements.steps) + elements.held * elements.values
+            right = steps.T @ (elements.weights * elements.steps)
             right += rows.T @ (elements.row_weights * elements.row_values)
         gauge = elements.gauge()
         return PreparedSystem(matrix, coordinates=self.places, gauge=gauge).solve(gauge.centred(right), max_error=1e-9)
@@ -91,7 +93,7 @@ def test_held_faces_and_rows_across_tiles():
     scene = Scene(800, (3, 3), 1, lost=0.2)
     scene.hold(0.01)
     scene.add_rows(30)
-    assert len(np.unique(scene.tile[scene.elements.rows[0].indices])) > 1
+    assert len(np.unique(scene.tile[scene.elements.rows[-1].indices])) > 1
     found, expected = scene.system().solve(max_error=1e-9), scene.expected()
     np.testing.assert_allclose(found.x, expected.x, atol=1e-9)
     assert found.free_constants == expected.free_constants
@@ -141,7 +143,7 @@ def test_tiles_without_separators_are_solved_once():
 
     def run(stage, function, arguments, *, work):
         done.extend((stage, key) for key in arguments)
-        return Runner().run(stage, function, arguments)
+        return Loop()(stage, function, arguments)
 
     found, expected = scene.system(run).solve(max_error=1e-9), scene.expected()
     np.testing.assert_allclose(found.x, expected.x, atol=1e-10)
@@ -167,7 +169,7 @@ def test_tasks_elsewhere_whose_results_are_handles():
     def run(stage, function, arguments, *, work):
         stages.append(stage)
         function, arguments = pickle.loads(pickle.dumps((function, dict(arguments.items()))))
-        return {key: Handle(result) for key, result in Runner().run(stage, function, arguments).items()}
+        return {key: Handle(result) for key, result in Loop()(stage, function, arguments).items()}
 
     system = scene.system(run)
     assert np.array_equal(system.solve().x, scene.system().solve().x)
@@ -180,7 +182,7 @@ def test_errors_are_found_and_corrected():
     scene = Scene(500, (2, 2), 6)
 
     def run(stage, function, arguments, *, work):
-        results = Runner().run(stage, function, arguments)
+        results = Loop()(stage, function, arguments)
         if stage.startswith("condense"):
             for result in results.values():
                 result["triangle"] *= 1.001

@@ -1,6 +1,8 @@
 """Check priors in tiled reconstructions: they do the same as in memory, on the same mesh and on a mesh of tiles."""
 
+import tempfile
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +19,8 @@ from normalmesh import (
     reconstruct,
     reconstruct_tiled,
 )
-from normalmesh.engine.runner import Runner
+from normalmesh.engine.engine import Engine
+from normalmesh.engine.work_folder import WorkFolder
 from normalmesh.integration.depth_levels import mean_levels, with_prior_levels
 from normalmesh.integration.integration_options import IntegrationOptions
 from normalmesh.jumps.finding import jumps_along
@@ -40,8 +43,13 @@ PLACES = np.array([[20.5, 30.5], [255.9, 128.2], [256.1, 255.7], [400.3, 290.9],
 
 def solved(mesh, normal_map, prior, weight=None, jumps=None):
     """Return the unknown (N,) and the solved mesh, of a solve in tiles of a mesh made in memory."""
-    jumps, runner = jumps or Jumps(), Runner()
-    run = runner.run
+    with tempfile.TemporaryDirectory() as path, WorkFolder(Path(path) / "work", {}) as folder:
+        return solved_by(Engine(folder), mesh, normal_map, prior, weight, jumps or Jumps())
+
+
+def solved_by(engine, mesh, normal_map, prior, weight, jumps):
+    """Return the same, with results in a folder."""
+    run = engine.run
     components = find_components(normal_map, run, SIDE)
     clean, grid = CleanMap(normal_map, components), TileGrid(components.rectangle, SIDE)
     seams = seams_of(mesh, jumps, normal_map)
@@ -49,7 +57,7 @@ def solved(mesh, normal_map, prior, weight=None, jumps=None):
     whole = WholeMesh(mesh.vertices, mesh.faces, waiting, seams, none).cut()
     given = TiledPrior.of(IntegrationOptions(prior=prior, prior_weight=weight), clean, grid, jumps, run)
     noises = np.zeros((1, 2))
-    MeshInPieces(whole, clean, grid, noises, noises, jumps, given, None, runner)
+    MeshInPieces(whole, clean, grid, noises, noises, jumps, given, None, engine)
     fixed = whole.component[whole.faces[given.on_faces(whole.screen(), run).touched, 0]]
     shift = mean_levels(whole.unknown, whole.component, whole.screen(), normal_map.camera, 1.0)
     return whole.unknown - with_prior_levels(shift, whole.levels, fixed)[whole.component], whole

@@ -5,7 +5,7 @@ import pytest
 
 from normalmesh import NormalMeshError, decimate, integrate, integrate_pixels, reconstruct
 from normalmesh.evaluation.synthetic.medallion import Medallion
-from normalmesh.normals.noise import estimate_noise, without_noise
+from normalmesh.normals.noise import component_noise, without_noise
 from normalmesh.runtime.threads import MAX_THREADS, allowed_threads
 from surfaces import angle_error, noisy, rmse, sphere, waves
 
@@ -23,13 +23,13 @@ def test_the_default_is_decimate_and_integrate():
     surface = reconstruct(normal_map, vertices=200)
     assert len(surface.vertices) == 200
     assert_same(surface, integrate(decimate(normal_map, vertices=200), normal_map))
-    assert surface.integration.noise == estimate_noise(normal_map).degrees
+    assert surface.integration.noise == component_noise(normal_map).usual.degrees
     assert len(surface.integration.refinements) > 0
 
 
 def test_noise_is_averaged_before_decimation():
     normal_map = noisy(waves((64, 64))[0], 8)
-    noise = estimate_noise(normal_map)
+    noise = component_noise(normal_map).usual
     assert noise.degrees > 5
     mesh = decimate(without_noise(normal_map, noise), vertices=150)
     assert_same(reconstruct(normal_map, vertices=150), integrate(mesh, normal_map))

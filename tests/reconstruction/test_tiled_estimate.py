@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from normalmesh import NormalMeshError
-from normalmesh.reconstruction.tiled_estimate import DISK_BYTES, PIXEL_BYTES, SHARED_BYTES, TILE_BYTES, TiledEstimate
+from normalmesh.reconstruction.tiling import DISK_BYTES, PIXEL_BYTES, SHARED_BYTES, TILE_BYTES, TiledEstimate
 from normalmesh.runtime.memory_budget import limited_memory
 
 GIGAPIXEL = TiledEstimate((32_000, 32_000), 1_000_000_000, 10_000_000, 4096)

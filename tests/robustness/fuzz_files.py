@@ -38,12 +38,12 @@ from normalmesh import (
     read_rti,
 )
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
-from normalmesh.files.height_png import height_png_files, range_of_camera, read_height_range
+from normalmesh.files.height_png import depth_files, range_of_camera, read_height_range
 from normalmesh.files.masks import read_mask
 from normalmesh.maps.cameras import read_camera_matrix
 from normalmesh.maps.inspection import inspect_file
 from normalmesh.maps.point_files import read_control_points
-from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.heights import read_depth_map
 from normalmesh.output.mesh_writing import colour_image
 from normalmesh.photometric.photographs import photographs
 
@@ -281,7 +281,7 @@ def _height_images() -> dict[str, bytes]:
         ("heights png", Orthographic(0.1)),
         ("heights perspective png", Perspective.centred(20, shape)),
     ):
-        files = height_png_files(Path("damaged file.png"), depth, range_of_camera(camera, "mm"))
+        files = depth_files(Path("damaged file.png"), depth, range_of_camera(camera, "mm"))
         made[name] = bytes(files[Path("damaged file.png")])
     return made
 

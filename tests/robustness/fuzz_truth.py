@@ -15,6 +15,7 @@ from scipy import ndimage
 from truth_maps import MASKS, SURFACES, TrueMap, mask_of, true_map
 
 import normalmesh as nm
+from jump_scenes import AGREEING, KINDS, RATIO, SMALL, depth_rms, perturbed_scene
 from normalmesh.decimation.thin_parts import thin_pixels
 from normalmesh.mesh.raster import pixel_faces
 from scenes import Float
@@ -39,6 +40,8 @@ STIFF = 4.0
 FILTERED = 1.0
 #: Error of noisy normals for one radian, by the square root of the number of pixels, with slopes as they are seen.
 NOISY = 12.0
+#: One input of this number is a scene with jumps.
+JUMPS_EVERY = 20
 #: Orthographic pixel sizes, and focal lengths as multiples of the longer side.
 PIXEL_SIZES, FOCAL_LENGTHS = (1.0, 1e-3, 25.4), (0.8, 1.5, 5.0)
 
@@ -85,6 +88,27 @@ class Truth:
         return true_map(mask_of(name, (rows, columns), seed), *self.surface, camera, base, self.noise)
 
 
+@dataclass(frozen=True)
+class JumpTruth:
+    """A compact description of a scene with jumps, whose surface must not be worse than the continuous one.
+
+    Attributes
+    ----------
+    scene, kind
+        Name of the scene, and how its map is perturbed.
+    seed, turn
+        Of the noise; quarter turns of the scene.
+    vertices
+        Of both surfaces.
+    """
+
+    scene: str
+    kind: str
+    seed: int
+    turn: int
+    vertices: int
+
+
 @dataclass
 class Statistics:
     """What was compared, and the largest error of each check as a fraction of its bound.
@@ -104,9 +128,9 @@ class Statistics:
     seen: set[int] = field(default_factory=set)
     components: int = 0
     skipped: int = 0
-    worst: dict[str, tuple[float, float, Truth]] = field(default_factory=dict)
+    worst: dict[str, tuple[float, float, Truth | JumpTruth]] = field(default_factory=dict)
 
-    def check(self, name: str, error: float, bound: float, case: Truth) -> None:
+    def check(self, name: str, error: float, bound: float, case: Truth | JumpTruth) -> None:
         """Raise an error if an error is larger than its bound, and keep the largest one."""
         self.components += 1
         if name not in self.worst or error / bound > self.worst[name][0]:
@@ -126,11 +150,13 @@ class Statistics:
 STATISTICS = Statistics()
 
 
-def compare_with_truth(given: Truth) -> str:
+def compare_with_truth(given: Truth | JumpTruth) -> str:
     """Reconstruct a surface and compare each of its components with the known heights.
 
     Return the kind of work, or the beginning of the error.
     """
+    if isinstance(given, JumpTruth):
+        return compare_with_continuous(given)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", nm.NormalMeshWarning)
         warnings.simplefilter("error", RuntimeWarning)
@@ -163,6 +189,20 @@ def compare_with_truth(given: Truth) -> str:
         for comparison in found:
             _judge(comparison, given, told)
     return given.work
+
+
+def compare_with_continuous(given: JumpTruth) -> str:
+    """Reconstruct a scene with jumps as it is by default, and as a continuous surface."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nm.NormalMeshWarning)
+        truth, normal_map = perturbed_scene(given.scene, given.kind, given.seed, given.turn)
+        found, continuous = (
+            depth_rms(nm.reconstruct(normal_map, vertices=given.vertices, **options), truth)
+            for options in ({}, {"discontinuities": False})
+        )
+    STATISTICS.seen.add(hash(repr(given)))
+    STATISTICS.check("jumps", found, RATIO * continuous + SMALL, given)
+    return "jumps"
 
 
 def _results(work: str, truth: TrueMap, options: dict[str, Any]) -> list[Any]:
@@ -452,8 +492,13 @@ def _alone() -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
+def _jump_truths() -> st.SearchStrategy[JumpTruth]:
+    names, kinds = st.sampled_from(AGREEING), st.sampled_from(KINDS)
+    return st.builds(JumpTruth, names, kinds, st.integers(0, 2**16), st.integers(0, 3), st.integers(800, 4000))
+
+
 @cache
-def truths() -> st.SearchStrategy[Truth]:
+def truths() -> st.SearchStrategy[Truth | JumpTruth]:
     seed = st.integers(0, 2**16)
     mask = st.tuples(st.sampled_from(sorted(MASKS)), _sizes(), seed).map(lambda drawn: (drawn[0], *drawn[1], drawn[2]))
     surface = st.tuples(st.sampled_from(("mixed", "plane", *sorted(SURFACES))), seed)
@@ -465,4 +510,6 @@ def truths() -> st.SearchStrategy[Truth]:
             lambda work: Truth(mask, surface, camera, noise, work[0], tuple(work[1].items()), prior)
         )
 
-    return st.tuples(mask, surface, camera, noise, _priors()).flatmap(lambda drawn: truth(*drawn))
+    components = st.tuples(mask, surface, camera, noise, _priors()).flatmap(lambda drawn: truth(*drawn))
+    # Scenes with jumps take much longer than the others.
+    return st.integers(0, JUMPS_EVERY - 1).flatmap(lambda drawn: components if drawn else _jump_truths())

@@ -28,11 +28,11 @@ from normalmesh import NormalMeshError, read_lights
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files.masks import read_mask
 from normalmesh.maps.cameras import read_camera_matrix
-from normalmesh.maps.normal_maps import decode_in_memory
+from normalmesh.maps.map_decoding import decode_map
 from normalmesh.maps.point_files import read_control_points
 from normalmesh.maps.stored_normals import read_array
-from normalmesh.output.depth_maps import read_depth_map
-from normalmesh.output.mesh_conversion import convert_mesh
+from normalmesh.output.heights import read_depth_map
+from normalmesh.output.mesh_writing import convert_mesh
 from normalmesh.output.textures import colour_image
 from normalmesh.photometric.photographs import photographs
 
@@ -43,7 +43,7 @@ TRUNCATIONS = 250
 
 
 def normals(path: Path) -> None:
-    decode_in_memory(read_array(path), None, "auto")
+    decode_map(read_array(path), None, "auto")
 
 
 def converted(path: Path) -> None:

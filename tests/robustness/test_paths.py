@@ -20,8 +20,8 @@ from normal_map_files import dome, layer, write_exr
 from normalmesh import Surface, reconstruct
 from normalmesh.errors import escaped, path_text
 from normalmesh.maps.stored_normals import read_array
-from normalmesh.output.mesh_conversion import convert_mesh
 from normalmesh.output.mesh_formats import plain_stem
+from normalmesh.output.mesh_writing import convert_mesh
 
 STEMS = {
     "spaces": "two words ",

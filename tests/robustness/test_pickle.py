@@ -15,11 +15,10 @@ import normalmesh
 from invocation import invoke, write_medallion
 from normalmesh import NormalMeshError, read_normal_map
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
-from normalmesh.evaluation.synthetic.height_maps import relief
 from normalmesh.files.masks import read_mask
 from normalmesh.maps.cameras import read_camera_matrix
-from normalmesh.output.depth_maps import read_depth_map
-from normalmesh.output.mesh_conversion import convert_mesh
+from normalmesh.output.heights import read_depth_map
+from normalmesh.output.mesh_writing import convert_mesh
 
 
 class Payload:
@@ -51,7 +50,6 @@ READERS: list[Callable[[Path], object]] = [
     read_depth_map,
     read_mask,
     read_camera_matrix,
-    relief,
     lambda path: read_normal_map(path, variable="normals"),
     lambda path: read_depth_map(path, variable="depth"),
 ]

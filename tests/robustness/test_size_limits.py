@@ -26,7 +26,7 @@ from normalmesh.files import size_limits
 from normalmesh.files.masks import read_mask
 from normalmesh.maps.inspection import inspect_file
 from normalmesh.maps.stored_normals import read_array, read_size
-from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.heights import read_depth_map
 from normalmesh.output.textures import colour_image
 from normalmesh.photometric.photographs import photographs
 

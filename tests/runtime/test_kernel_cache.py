@@ -17,7 +17,7 @@ import pytest
 
 from normalmesh import NormalMeshWarning
 from normalmesh.integration import _refinement
-from normalmesh.runtime import kernel_cache, kernel_parts, kernels, temporary_files, trusted_files
+from normalmesh.runtime import kernel_cache, kernel_parts, kernels, temporary_files
 
 #: A module with small kernels, which can be compiled repeatedly.
 MODULE = """
@@ -352,11 +352,11 @@ def test_kernels_of_root_are_loaded_by_a_user(compiled: tuple[Path, Path]) -> No
     (path, _) = files(compiled[1])
     os.seteuid(SOMEBODY)
     try:
-        found = [trusted_files._is_safe(os.stat_result((0o100644, 0, 0, 1, user, 0, 0, 0, 0, 0))) for user in (0, 1)]
+        found = [kernel_cache.is_safe(os.stat_result((0o100644, 0, 0, 1, user, 0, 0, 0, 0, 0))) for user in (0, 1)]
     finally:
         os.seteuid(0)
     assert found == [True, False]
-    assert trusted_files.read_trusted(path) == path.read_bytes()
+    assert kernel_cache.read_trusted(path) == path.read_bytes()
 
 
 @on_posix

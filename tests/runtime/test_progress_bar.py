@@ -28,7 +28,7 @@ class Clock:
 
 
 def line_of(bar, terminal):
-    bar._display.refresh()
+    bar._display._live.refresh()
     return terminal.screen()[-1]
 
 

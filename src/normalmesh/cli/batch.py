@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 from normalmesh import NormalMeshError
 from normalmesh.cli.console import Console, each_warning
-from normalmesh.cli.dry_run import needs_text
 from normalmesh.cli.error_handling import error_text
 from normalmesh.cli.job import Job
-from normalmesh.cli.output_files import Result, check_targets, write_outputs
+from normalmesh.cli.output_files import check_targets, write_outputs
 from normalmesh.cli.printing import PrintedTable, field_text
 from normalmesh.cli.run_summary import RunSummary, table_of
-from normalmesh.cli.settings import Settings
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.errors import path_text
-from normalmesh.maps.maps_on_disk import MapOnDisk
 from normalmesh.maps.point_files import read_control_points, read_jump_lines
-from normalmesh.mesh.solid import Solid, solid_of
-from normalmesh.mesh.surface import Surface
-from normalmesh.normals.normal_map import NormalMap
-from normalmesh.output.mesh_writing import check_texture
+from normalmesh.mesh.solid import solid_of
+from normalmesh.output.textures import colour_image
 from normalmesh.runtime.monitor import OnProgress, Step
 
 #: Exit statuses: an input has failed; all are written, but one is not within ``--max-angle`` or ``--max-error``.
@@ -42,7 +36,8 @@ def run(jobs: Sequence[Job], console: Console, as_json: bool) -> int:
             summary = batch.run_job(job, console.part(number, len(jobs), job.source.name))
             batch.report(summary)
             failed += summary.error is not None
-            missed += summary.tolerance is not None and not summary.tolerance["met"]
+            tolerance = summary.figures["tolerance"]
+            missed += tolerance is not None and not tolerance["met"]
     if table is not None:
         parts = [f"{len(jobs) - failed} of {len(jobs)} reconstructed"]
         parts += [f"{failed} failed"] * bool(failed) + [f"{missed} beyond the tolerance"] * bool(missed)
@@ -91,56 +86,40 @@ class _Batch:
 
     def _run(self, job: Job, summary: RunSummary, progress: OnProgress) -> None:
         """Read, reconstruct and write one input, and fill its summary."""
-        settings, console, tiling = job.settings, self.console, job.settings.tiling
+        settings, console = job.settings, self.console
         began = time.perf_counter()
         check_targets(job)
         prior = None if job.prior is None else read_control_points(job.prior)
         jumps = None if job.jump_lines is None else read_jump_lines(job.jump_lines)
-        normal_map = _read_map(job)
+        normal_map = job.normal_map()
+        settings.check_camera(normal_map.camera)
+        if job.texture is not None:
+            colour_image(job.texture, normal_map.shape)  # raises unless it fits
         summary.add_normal_map(normal_map, settings.strength)
         summary.seconds["read"] = time.perf_counter() - began
         notify = console.notice if self.table is None else console.detail
-        notify(field_text("needs", _needs_text(settings, normal_map)))
-        with nullcontext() if tiling is None else tiling.work_kept(job.output, console):
+        everything = slice(None), slice(None)
+        estimate = settings.estimate(
+            normal_map.shape, normal_map.foreground, lambda: MaskCounts.of(normal_map.mask_window(*everything))
+        )
+        notify(field_text("needs", settings.needs_text(estimate)))
+        with settings.work_kept(job.output, console):
             surfaces = settings.surfaces(normal_map, job.output, prior, jumps, progress)
             summary.add_surfaces(surfaces)
-            measured, surfaces = surfaces, _flattened_and_exaggerated(surfaces, settings)
+            measured = surfaces
+            if settings.flatten is not None:
+                surfaces = [surface.flattened(settings.flatten) for surface in surfaces]
+            if settings.strength is not None:
+                surfaces = [surface.exaggerated(settings.strength) for surface in surfaces]
             if self.as_json or not console.quiet:
                 progress(Step(0.99, "measuring"))
                 summary.add_figures(measured, surfaces, normal_map)
-            solids = _solids(surfaces, settings)
+            solids = []
+            if settings.solid is not None:
+                solids = [solid_of(surface, settings.solid, settings.width) for surface in surfaces]
             summary.add_solid(surfaces[0], solids)
             progress(Step(0.99, "writing"))
             reconstructed = time.perf_counter()
-            for path in write_outputs(job, Result(surfaces, solids, normal_map, summary.warnings)):
+            for path in write_outputs(job, surfaces, solids, normal_map, summary.warnings):
                 summary.outputs.append(path)
         summary.seconds |= {"write": time.perf_counter() - reconstructed, "total": time.perf_counter() - began}
-
-
-def _read_map(job: Job) -> NormalMap | MapOnDisk:
-    """Return the normal map of a job, to whose camera and image its options and its texture belong."""
-    normal_map = job.normal_map()
-    job.settings.check_camera(normal_map.camera)
-    if job.texture is not None:
-        check_texture(job.texture, normal_map.shape)
-    return normal_map
-
-
-def _needs_text(settings: Settings, normal_map: NormalMap | MapOnDisk) -> str:
-    """Return what a reconstruction of a map takes, as text."""
-    if settings.tiling is None:
-        return needs_text(settings.estimate(MaskCounts.of(normal_map.mask_window(slice(None), slice(None)))))
-    estimate = settings.tiled_estimate(normal_map.shape, normal_map.foreground)
-    return settings.tiling.needs_text(estimate, settings.memory_limit, settings.threads)
-
-
-def _flattened_and_exaggerated(surfaces: Sequence[Surface], settings: Settings) -> list[Surface]:
-    """Return the surfaces without tilt and bend, then with their heights multiplied, if that is asked for."""
-    shape, strength = settings.flatten, settings.strength
-    flat = list(surfaces) if shape is None else [surface.flattened(shape) for surface in surfaces]
-    return flat if strength is None else [surface.exaggerated(strength) for surface in flat]
-
-
-def _solids(surfaces: Sequence[Surface], settings: Settings) -> list[Solid]:
-    """Return the solid of each surface, if that is asked for."""
-    return [] if settings.solid is None else [solid_of(each, settings.solid, settings.width) for each in surfaces]

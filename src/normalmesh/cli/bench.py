@@ -9,6 +9,8 @@ from pathlib import Path
 import click
 
 from normalmesh.cli.console import Console
+from normalmesh.cli.option_tables import flag, option
+from normalmesh.cli.option_types import FILE
 from normalmesh.cli.printing import print_markdown
 from normalmesh.errors import ShortfallWarning, path_text
 
@@ -25,18 +27,14 @@ BENCHMARKS = {
 
 @click.command(short_help="Reproduce the tables of the paper.")
 @click.argument("name", type=click.Choice(list(BENCHMARKS)))
-@click.option("--data", type=click.Path(path_type=Path), help="Folder of a data set; default: the project's own cases.")
-@click.option(
-    "--only", multiple=True, metavar="PATTERN", help="Run only cases whose name matches, such as 'bear*'; repeatable."
-)
-@click.option(
-    "--camera", type=click.Choice(["orthographic", "perspective"]), help="Run only cases of this camera; default: all."
-)
-@click.option("--size", type=click.IntRange(32, 8192), help="Side in pixels of the project's own cases.")
+@option("--data", "Folder of a data set; default: the project's own cases.", FILE)
+@option("--only PATTERN", "Run only cases whose name matches, such as 'bear*'; repeatable.", multiple=True)
+@option("--camera", "Run only cases of this camera; default: all.", click.Choice(["orthographic", "perspective"]))
+@option("--size", "Side in pixels of the project's own cases.", click.IntRange(32, 8192))
 @click.option(
     "--output", "-o", type=click.Path(file_okay=False, path_type=Path), default=Path("bench"), show_default=True
 )
-@click.option("--restart", is_flag=True, help="Discard earlier results instead of resuming.")
+@flag("--restart", "Discard earlier results instead of resuming.")
 def bench(
     name: str,
     data: Path | None,

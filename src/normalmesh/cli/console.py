@@ -24,28 +24,23 @@ NAME_LENGTH = 24
 
 def allow_any_file_name() -> None:
     """Let file names that are not valid text be printed: undecodable bytes as they are, the rest as question marks."""
-    codecs.register_error("normalmesh", _encode_or_replace)
+
+    def encode_or_replace(error: UnicodeError) -> tuple[str | bytes, int]:
+        try:
+            return codecs.lookup_error("surrogateescape")(error)
+        except UnicodeError:
+            return codecs.lookup_error("replace")(error)
+
+    codecs.register_error("normalmesh", encode_or_replace)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="normalmesh")
 
 
-def _encode_or_replace(error: UnicodeError) -> tuple[str | bytes, int]:
-    try:
-        return codecs.lookup_error("surrogateescape")(error)
-    except UnicodeError:
-        return codecs.lookup_error("replace")(error)
-
-
 class Console:
     """Messages on standard error, results on standard output, and progress below them.
 
-    Parameters
-    ----------
-    quiet
-        Whether to print only alerts and requested output.
-    verbose
-        Whether to print details, too, and what the library logs.
+    ``quiet``: only alerts and requested output are printed; ``verbose``: details, too, and what the library logs.
     """
 
     def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
@@ -133,21 +128,11 @@ class Console:
         self.alert(f"normalmesh: {error_text(error, about)}")
 
 
-class _LogLines(logging.Handler):
-    """Prints what the library logs as details of a command."""
-
-    def __init__(self, console: Console) -> None:
-        super().__init__()
-        self._console = console
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._console.notice(field_text("log", record.getMessage()))
-
-
 @contextmanager
 def _log_printed(console: Console) -> Iterator[None]:
-    """Print what the library logs."""
-    logger, handler = logging.getLogger("normalmesh"), _LogLines(console)
+    """Print what the library logs as details of a command."""
+    logger, handler = logging.getLogger("normalmesh"), logging.Handler()
+    handler.emit = lambda record: console.notice(field_text("log", record.getMessage()))  # type: ignore[method-assign]
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)

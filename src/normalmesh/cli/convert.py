@@ -9,10 +9,10 @@ import click
 
 from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import CameraChoice, camera_as_dict
-from normalmesh.cli.option_tables import camera_options, json_option, max_pixels_option, reject_several
-from normalmesh.cli.option_types import POSITIVE, image_size
+from normalmesh.cli.option_tables import camera_options, json_option, max_pixels_option, option, reject_several
+from normalmesh.cli.option_types import FILE, POSITIVE, image_size
 from normalmesh.cli.printing import print_figures
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, count_text, path_text
+from normalmesh.errors import NormalMeshError, count_text, path_text, warn_caller
 
 if TYPE_CHECKING:
     from normalmesh.array_types import Float
@@ -25,28 +25,16 @@ MAX_FACES = 4
 
 
 @click.command(short_help="Convert meshes and depth maps.")
-@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
-@click.option("--normals", type=click.Path(path_type=Path), help="Normal map whose size the depth map gets.")
-@click.option(
-    "--size",
-    type=image_size,
-    metavar="SIZE",
-    help="Size of the depth map, such as 512 or 640x480, instead of --normals.",
-)
+@click.argument("source", metavar="IN", type=FILE)
+@click.argument("target", metavar="OUT", type=FILE)
+@option("--normals", "Normal map whose size the depth map gets.", FILE)
+@option("--size SIZE", "Size of the depth map, such as 512 or 640x480, instead of --normals.", image_size)
 @camera_options
-@click.option(
-    "--pixel-size", type=POSITIVE, metavar="MM", help="Size of an orthographic pixel in the unit of the mesh."
-)
+@option("--pixel-size MM", "Size of an orthographic pixel in the unit of the mesh.", POSITIVE)
 @max_pixels_option
 @json_option
 def convert(
-    source: Path,
-    target: Path,
-    normals: Path | None,
-    size: tuple[int, int] | None,
-    as_json: bool,
-    **camera: Any,
+    source: Path, target: Path, normals: Path | None, size: tuple[int, int] | None, as_json: bool, **camera: Any
 ) -> None:
     """Convert the mesh or depth map IN to OUT.
 
@@ -58,21 +46,25 @@ def convert(
     from normalmesh.files.atomic import check_targets
     from normalmesh.files.height_png import depth_companions
     from normalmesh.output.mesh_formats import companions_of
+    from normalmesh.output.mesh_writing import convert_mesh
 
     choice = CameraChoice(**camera)
     from_mesh, to_mesh = _kinds(source, target)
-    has_camera_options = normals is not None or size is not None or choice.is_given
-    if has_camera_options and (to_mesh or not from_mesh):
+    if (normals is not None or size is not None or choice.has_camera) and (to_mesh or not from_mesh):
         raise click.UsageError(
             "--normals, --size, --pixel-size and the options of the camera require a mesh as IN and a depth map as OUT"
         )
-    reject_several([name for name, value in (("normals", normals), ("size", size)) if value is not None])
+    reject_several(normals=normals, size=size)
     beside = companions_of(target, textured=False) if to_mesh else depth_companions(target)
     check_targets([target, *beside], [source, normals, choice.camera])
     view = _view(normals, size, choice) if from_mesh and not to_mesh else None
     console = Console()
     with console.running("converting"):
-        figures = _convert_mesh(source, target) if to_mesh else _convert_depth(source, target, view)
+        if to_mesh:
+            mesh = convert_mesh(source, target)
+            figures: dict[str, Any] = {"vertices": len(mesh.vertices), "faces": len(mesh.faces)}
+        else:
+            figures = _convert_depth(source, target, view)
     print_figures({**figures, "files": [str(target)]}, lambda: _fields(figures, target), as_json)
 
 
@@ -92,25 +84,18 @@ def _kinds(source: Path, target: Path) -> tuple[bool, bool]:
     return from_mesh, suffix in WRITTEN_SUFFIXES
 
 
-def _convert_mesh(source: Path, target: Path) -> dict[str, Any]:
-    from normalmesh.output.mesh_conversion import convert_mesh
-
-    mesh = convert_mesh(source, target)
-    return {"vertices": len(mesh.vertices), "faces": len(mesh.faces)}
-
-
 def _view(normals: Path | None, size: tuple[int, int] | None, choice: CameraChoice) -> tuple[Camera, tuple[int, int]]:
     """Return the camera, and the rows and columns of the depth map."""
-    from normalmesh.maps.cameras import own_camera
+    from normalmesh.maps.cameras import held_camera
     from normalmesh.maps.stored_normals import read_size
 
     if normals is not None:
         size = read_size(normals)
-        if not choice.is_given and (own := own_camera(normals)) is not None:
+        if not choice.has_camera and (own := held_camera(normals)) is not None:
             return own, size
     if size is None:
         raise click.UsageError("the size of the depth map is missing: add --normals FILE or --size COLUMNSxROWS")
-    return choice.questioned(size, normals), size
+    return choice.questioned_camera(size, normals), size
 
 
 def _convert_depth(source: Path, target: Path, view: tuple[Camera, tuple[int, int]] | None) -> dict[str, Any]:
@@ -119,7 +104,7 @@ def _convert_depth(source: Path, target: Path, view: tuple[Camera, tuple[int, in
 
     from normalmesh.files.atomic import write_atomically
     from normalmesh.files.height_png import depth_files, range_of_camera, read_height_range
-    from normalmesh.output.depth_maps import read_depth_map
+    from normalmesh.output.heights import read_depth_map
 
     depth = read_depth_map(source) if view is None else _rendered_depth(source, *view)
     about = read_height_range(source) if view is None else range_of_camera(view[0], None)
@@ -172,7 +157,4 @@ def _rendered_depth(source: Path, camera: Camera, shape: tuple[int, int]) -> Flo
 
 
 def _warn(source: Path, what: str) -> None:
-    import warnings
-
-    text = f"{path_text(source)}: {what}; check --size, --camera and --pixel-size"
-    warnings.warn(text, NormalMeshWarning, stacklevel=2)
+    warn_caller(f"{path_text(source)}: {what}; check --size, --camera and --pixel-size")

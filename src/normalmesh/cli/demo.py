@@ -9,6 +9,7 @@ import click
 
 from normalmesh.cli import option_types as types
 from normalmesh.cli.console import Console
+from normalmesh.cli.option_tables import option
 from normalmesh.cli.printing import print_field, print_text
 from normalmesh.errors import NormalMeshError, count_text, path_text
 
@@ -19,25 +20,15 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Make a normal map, and reconstruct it.")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(file_okay=False, path_type=Path),
+@option(
+    "--output -o",
+    "Folder for the files.",
+    click.Path(file_okay=False, path_type=Path),
     default=Path("demo"),
     show_default=True,
-    help="Folder for the files.",
 )
-@click.option(
-    "--size", type=click.IntRange(16, 8192), default=512, show_default=True, help="Side of the image, in pixels."
-)
-@click.option(
-    "--compression",
-    type=types.compression,
-    default="98",
-    show_default=True,
-    metavar="PERCENT",
-    help="Vertices to remove: 98 or 0.98.",
-)
+@option("--size", "Side of the image, in pixels.", click.IntRange(16, 8192), default=512, show_default=True)
+@option("--compression PERCENT", "Vertices to remove: 98 or 0.98.", types.compression, default="98", show_default=True)
 def demo(output: Path, size: int, compression: float) -> None:
     """Make a normal map with exact ground truth, reconstruct its surface, and write files and pictures."""
     import numpy as np

@@ -6,19 +6,20 @@ import shutil
 from collections.abc import Sequence
 from typing import Any
 
-from normalmesh.array_types import Bool
+import numpy as np
+
 from normalmesh.cli.console import Console
 from normalmesh.cli.error_handling import error_text
 from normalmesh.cli.job import Job
 from normalmesh.cli.output_files import check_formats
-from normalmesh.cli.printing import PrintedTable, field_text, json_text
-from normalmesh.cli.run_summary import LONGEST_NAME
+from normalmesh.cli.printing import field_text, json_text
+from normalmesh.cli.run_summary import table_of
 from normalmesh.cli.settings import Settings
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.errors import path_text
-from normalmesh.files.windowed_arrays import open_array
 from normalmesh.maps.normal_maps import read_foreground
-from normalmesh.reconstruction.estimates import Estimate
+from normalmesh.maps.stored_normals import read_array
+from normalmesh.reconstruction.tiling import TiledEstimate
 from normalmesh.runtime.memory import available_memory, bytes_text
 from normalmesh.runtime.progress_bar import duration_text
 
@@ -31,7 +32,8 @@ HEADER_ONLY = "; only the header was read, --mask makes it exact"
 def estimate_all(jobs: Sequence[Job], console: Console, as_json: bool) -> int:
     """Print the estimate of each job, and return the exit status: 1 if one has failed."""
     failed = 0
-    table = _table(jobs) if len(jobs) > 1 else None
+    columns = ("pixels", "foreground", "vertices", "memory", "time")
+    table = table_of([job.source for job in jobs], columns, (-13, -10, -8, -7)) if len(jobs) > 1 else None
     for job in jobs:
         try:
             check_formats(job)
@@ -47,20 +49,6 @@ def estimate_all(jobs: Sequence[Job], console: Console, as_json: bool) -> int:
         elif fields:
             console.output("\n".join(field_text(label, text) for label, text in fields.items()))
     return int(failed > 0)
-
-
-def needs_text(estimate: Estimate) -> str:
-    """Return the bytes in addition to the normal map, and the seconds on one core, as text."""
-    return f"about {bytes_text(estimate.memory)} of memory and, on one core, {duration_text(estimate.seconds)}"
-
-
-def _table(jobs: Sequence[Job]) -> PrintedTable:
-    """Return the table for the estimates of several jobs."""
-    longest = max(len(path_text(job.source)) for job in jobs)
-    return PrintedTable(
-        ["input", "pixels", "foreground", "vertices", "memory", "time"],
-        [min(longest, LONGEST_NAME), -13, -10, -8, -7],
-    )
 
 
 def _cells(content: dict[str, Any]) -> list[str]:
@@ -79,61 +67,37 @@ def _cells(content: dict[str, Any]) -> list[str]:
 
 def _estimate(job: Job) -> tuple[dict[str, str], dict[str, Any]]:
     """Return the estimate of a job as texts by label, and as a dictionary for JSON."""
-    foreground, is_known = _foreground(job)
-    rows, columns = foreground.shape
+    if job.settings.tiles and job.source.is_dir():
+        foreground, is_known = np.broadcast_to(np.array(True), read_array(job.source, in_memory=False).size), False
+    else:
+        foreground, is_known = read_foreground(job.source, job.mask, job.settings.alpha, most=EXACT_PIXELS)
+    (rows, columns), settings = foreground.shape, job.settings
     count = int(foreground.sum()) if is_known else foreground.size
+    estimate = settings.estimate(
+        (rows, columns), count, lambda: MaskCounts.of(foreground) if is_known else MaskCounts.solid(count, count)
+    )
     available = available_memory()
-    find = _in_memory if job.settings.tiling is None else _in_tiles
-    found, vertices, needs = find(job, foreground, is_known)
     bound = "" if is_known else "at most "
     share = f"{bound}{100 * count / foreground.size:.1f} % foreground ({count})"
     fields = {"size": f"{columns} × {rows} pixels, {share}{'' if is_known else HEADER_ONLY}"}
     text = "unknown" if available is None else bytes_text(available)
-    if "tiles" in found:
-        side = job.settings.tiling.side  # type: ignore[union-attr]
-        fields["tiles"] = f"{found['tiles']} of {side} × {side} pixels"
+    vertices, found = [estimate.vertices], dict[str, Any]()
+    if isinstance(estimate, TiledEstimate):
+        fields["tiles"] = f"{estimate.tiles} of {settings.tile_side} × {settings.tile_side} pixels"
+        folders = (folder for folder in settings.work_folder(job.output).absolute().parents if folder.is_dir())
+        disk = shutil.disk_usage(next(folders)).free
         of_memory = "unknown memory" if available is None else f"{text} of memory"
-        text = f"{of_memory}, {bytes_text(found['available_disk'])} on disk"
-    fields["vertices"] = f"{bound or _certainty(job.settings)}{', '.join(map(str, vertices))}"
-    fields |= {"needs": f"{bound}{needs}", "available": text}
+        text = f"{of_memory}, {bytes_text(disk)} on disk"
+        found |= {"tiles": estimate.tiles, "memory": estimate.leader_memory, "worker_memory": estimate.worker_memory}
+        found |= {"disk": estimate.disk, "seconds": estimate.seconds(1), "available_disk": disk}
+    else:
+        vertices = vertices if settings.lod is None else settings.levels(count)
+        found |= {"memory": estimate.memory, "seconds": estimate.seconds}
+    fields["vertices"] = f"{bound or _certainty(settings)}{', '.join(map(str, vertices))}"
+    fields |= {"needs": f"{bound}{settings.needs_text(estimate)}", "available": text}
     content = {"input": str(job.source), "output": str(job.output), "size": [columns, rows], "foreground": count}
     content |= {"exact": is_known, "vertices": vertices, **found, "available": available, "error": None}
     return fields, content
-
-
-def _in_memory(job: Job, foreground: Bool, is_known: bool) -> tuple[dict[str, Any], list[int], str]:
-    """Return the figures of a reconstruction in memory, the vertices of its levels, and what it needs as text."""
-    counts = MaskCounts.of(foreground) if is_known else MaskCounts.solid(foreground.size, foreground.size)
-    estimate = job.settings.estimate(counts)
-    vertices = [estimate.vertices] if job.settings.lod is None else job.settings.levels(counts.foreground)
-    return {"memory": estimate.memory, "seconds": estimate.seconds}, vertices, needs_text(estimate)
-
-
-def _in_tiles(job: Job, foreground: Bool, is_known: bool) -> tuple[dict[str, Any], list[int], str]:
-    """Return the figures of a reconstruction in tiles, its vertices, and what it needs as text."""
-    settings, tiling = job.settings, job.settings.tiling
-    assert tiling is not None
-    rows, columns = foreground.shape
-    estimate = settings.tiled_estimate((rows, columns), int(foreground.sum()) if is_known else foreground.size)
-    folders = (folder for folder in tiling.folder(job.output).absolute().parents if folder.is_dir())
-    found = {
-        "tiles": estimate.tiles,
-        "memory": estimate.leader_memory,
-        "worker_memory": estimate.worker_memory,
-        "disk": estimate.disk,
-        "seconds": estimate.seconds(1),
-        "available_disk": shutil.disk_usage(next(folders)).free,
-    }
-    return found, [estimate.vertices], tiling.needs_text(estimate, settings.memory_limit, settings.threads)
-
-
-def _foreground(job: Job) -> tuple[Bool, bool]:
-    """Return the foreground (H, W) of the map of a job, and whether it is known."""
-    import numpy as np
-
-    if job.settings.tiling is not None and job.source.is_dir():
-        return np.broadcast_to(np.bool_(True), open_array(job.source).size), False
-    return read_foreground(job.source, job.mask, job.settings.alpha, most=EXACT_PIXELS)
 
 
 def _certainty(settings: Settings) -> str:

@@ -9,8 +9,8 @@ import click
 
 from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import MapReading, camera_as_dict
-from normalmesh.cli.option_tables import json_option, max_pixels_option, reading_options, require
-from normalmesh.cli.option_types import factor_or_size, rectangle
+from normalmesh.cli.option_tables import flag, json_option, max_pixels_option, option, reading_options, require
+from normalmesh.cli.option_types import FILE, factor_or_size, rectangle
 from normalmesh.cli.printing import print_figures, size_text
 from normalmesh.errors import NormalMeshError, path_text
 
@@ -19,21 +19,20 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Crop, resize, rotate or convert a normal map.")
-@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.argument("source", metavar="IN", type=FILE)
+@click.argument("target", metavar="OUT", type=FILE)
 @reading_options
-@click.option("--to", default="opengl", show_default=True, help="Convention of OUT.")
-@click.option("--fill", is_flag=True, help="Continue the normals into holes of the foreground.")
-@click.option(
-    "--crop",
-    metavar="RECTANGLE",
-    help="Keep a rectangle, such as 640x480+20+10 (columns x rows + left + top), or the foreground: mask.",
+@option("--to", "Convention of OUT.", default="opengl", show_default=True)
+@flag("--fill", "Continue the normals into holes of the foreground.")
+@option(
+    "--crop RECTANGLE",
+    "Keep a rectangle, such as 640x480+20+10 (columns x rows + left + top), or the foreground: mask.",
 )
-@click.option("--margin", type=click.IntRange(0), default=0, help="Pixels to keep around --crop.")
-@click.option("--rotate", type=click.Choice(["90", "180", "270"]), help="Turn image and normals anticlockwise.")
-@click.option("--resize", type=factor_or_size, metavar="SIZE", help="A factor, such as 0.5 or 50%, or 640x480.")
-@click.option("--bits", type=click.Choice(["8", "16", "32"]), help="Bits of a channel; default: 16 (PNG), 32 (others).")
-@click.option("--matrix", type=click.Path(path_type=Path), help="Write the matrix of the perspective camera of OUT.")
+@option("--margin", "Pixels to keep around --crop.", click.IntRange(0), default=0)
+@option("--rotate", "Turn image and normals anticlockwise.", click.Choice(["90", "180", "270"]))
+@option("--resize SIZE", "A factor, such as 0.5 or 50%, or 640x480.", factor_or_size)
+@option("--bits", "Bits of a channel; default: 16 (PNG), 32 (others).", click.Choice(["8", "16", "32"]))
+@option("--matrix", "Write the matrix of the perspective camera of OUT.", FILE)
 @max_pixels_option
 @json_option
 def edit(
@@ -57,16 +56,18 @@ def edit(
     from normalmesh.files.atomic import check_targets
 
     reading = MapReading(**options)
-    view = reading.view()
     require("--margin", margin > 0, "--crop", crop)
     kept = None if crop is None else rectangle(crop)
     files = [target] if matrix is None else [matrix, target]
     check_targets(files, [source, reading.mask, reading.camera])
     with Console().running():
-        found = reading.normal_map(source, view)
+        found = reading.normal_map(source)
         found = found.filled() if fill else found
         if kept is not None:
-            _check_inside(kept, found.shape, str(crop))
+            (top, left, height, width), (rows, columns) = kept, found.shape
+            if not (0 < height <= rows - top and 0 < width <= columns - left):
+                where = f"not inside the image of {columns}x{rows}"
+                raise NormalMeshError(f"the rectangle {crop} (columns x rows + left + top) is {where}")
         found = found if crop is None else found.crop(kept, margin=margin)
         found = found if rotate is None else found.rotated(int(rotate))
         found = found if resize is None else found.resize(resize)
@@ -83,12 +84,3 @@ def _fields(found: NormalMap, files: list[Path]) -> dict[str, str]:
         "camera": found.camera.describe(),
         "wrote": ", ".join(map(path_text, files)),
     }
-
-
-def _check_inside(kept: tuple[int, int, int, int], shape: tuple[int, int], given: str) -> None:
-    """Raise an error if a rectangle (top, left, height, width) is not inside an image of rows and columns."""
-    top, left, height, width = kept
-    if not (0 < height <= shape[0] - top and 0 < width <= shape[1] - left):
-        raise NormalMeshError(
-            f"the rectangle {given} (columns x rows + left + top) is not inside the image of {shape[1]}x{shape[0]}"
-        )

@@ -21,14 +21,12 @@ DEBUG = "normalmesh.debug"
 
 def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option ``--debug`` to a command."""
-    return click.option(
-        "--debug", is_flag=True, expose_value=False, callback=_remember, help="Show the Python traceback of errors."
-    )(command)
 
+    def remember(context: click.Context, option: click.Parameter, value: bool) -> None:
+        context.meta[DEBUG] = value or context.meta.get(DEBUG, False)
 
-def _remember(context: click.Context, option: click.Parameter, value: bool) -> None:
-    if value:
-        context.meta[DEBUG] = True
+    text = "Show the Python traceback of errors."
+    return click.option("--debug", is_flag=True, expose_value=False, callback=remember, help=text)(command)
 
 
 def error_text(error: Exception, about: str | PathLike[str] | None = None) -> str:

@@ -11,10 +11,18 @@ import click
 
 from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import MapReading
-from normalmesh.cli.model_options import rendered
-from normalmesh.cli.option_tables import json_option, max_pixels_option, reading_options, reject_several, require
-from normalmesh.cli.option_types import POSITIVE
+from normalmesh.cli.option_tables import (
+    flag,
+    json_option,
+    max_pixels_option,
+    option,
+    reading_options,
+    reject_several,
+    require,
+)
+from normalmesh.cli.option_types import FILE, POSITIVE
 from normalmesh.cli.printing import print_figures
+from normalmesh.cli.render import rendered
 from normalmesh.errors import NormalMeshError, count_text, path_text
 
 if TYPE_CHECKING:
@@ -22,7 +30,6 @@ if TYPE_CHECKING:
     from normalmesh.evaluation.cases import Case
     from normalmesh.evaluation.looks import Looks
     from normalmesh.evaluation.metrics import Evaluation
-    from normalmesh.normals.normal_map import NormalMap
 
 #: What was aligned, for people.
 ALIGNED_BY = {
@@ -36,29 +43,23 @@ MIN_TRUTH_COVERAGE = 0.9
 
 
 @click.command(short_help="Measure errors against ground truth.")
-@click.argument("result", type=click.Path(path_type=Path))
-@click.option(
-    "--normals", type=click.Path(path_type=Path), required=True, help="Normal map that RESULT was reconstructed from."
-)
+@click.argument("result", type=FILE)
+@option("--normals", "Normal map that RESULT was reconstructed from.", FILE, required=True)
 @reading_options
-@click.option("--truth", type=click.Path(path_type=Path), help="True depth: NPY, NPZ, MAT, EXR, TIFF or PNG.")
-@click.option("--away", is_flag=True, help="Orthographic --truth increases away from the viewer.")
-@click.option(
-    "--truth-model", metavar="MODEL", help="Model that NORMALS was rendered from: file or name (stone, vase, knot)."
-)
-@click.option("--placed", is_flag=True, help="MODEL is in the camera frame already; default: fitted to the image.")
-@click.option(
+@option("--truth", "True depth: NPY, NPZ, MAT, EXR, TIFF or PNG.", FILE)
+@flag("--away", "Orthographic --truth increases away from the viewer.")
+@option("--truth-model MODEL", "Model that NORMALS was rendered from: file or name (stone, vase, knot).")
+@flag("--placed", "MODEL is in the camera frame already; default: fitted to the image.")
+@option(
     "--align",
-    type=click.Choice(("offset", "scale", "similarity", "rigid")),
-    help="What to align before errors are computed; default: offset (orthographic) or scale (perspective). "
+    "What to align before errors are computed; default: offset (orthographic) or scale (perspective). "
     "rigid also forgives a tilt, similarity a tilt and a scale.",
+    click.Choice(("offset", "scale", "similarity", "rigid")),
 )
-@click.option("--pixel-size", type=POSITIVE, metavar="MM", help="Size of a pixel, for an orthographic RESULT in mm.")
-@click.option("--units", help="Unit of the depth, such as mm.")
-@click.option(
-    "--error-map", type=click.Path(path_type=Path), help="Write a PNG of the depth error, or of the angular error."
-)
-@click.option("--scale", type=click.FloatRange(0, min_open=True), help="Error at the end of the colour scale.")
+@option("--pixel-size MM", "Size of a pixel, for an orthographic RESULT in mm.", POSITIVE)
+@option("--units", "Unit of the depth, such as mm.")
+@option("--error-map", "Write a PNG of the depth error, or of the angular error.", FILE)
+@option("--scale", "Error at the end of the colour scale.", click.FloatRange(0, min_open=True))
 @max_pixels_option
 @json_option
 def evaluate(
@@ -69,7 +70,6 @@ def evaluate(
     truth_model: str | None,
     placed: bool,
     align: str | None,
-    pixel_size: float | None,
     units: str | None,
     error_map: Path | None,
     scale: float | None,
@@ -83,9 +83,9 @@ def evaluate(
     scale (perspective) of each component, which normals do not determine, is aligned first; see --align.
     """
     reading = MapReading(**options)
-    view = reading.view(pixel_size).or_stored(result)
-    units = units or (None if pixel_size is None else "mm")
-    reject_several([name for name, value in (("truth", truth), ("truth_model", truth_model)) if value is not None])
+    units = units or (None if reading.pixel_size is None else "mm")
+    reading = reading.or_stored(result)
+    reject_several(truth=truth, truth_model=truth_model)
     require("--away", away, "--truth", truth)
     require("--placed", placed, "--truth-model", truth_model)
     if align is not None and truth is None and truth_model is None:
@@ -99,10 +99,12 @@ def evaluate(
         check_targets([error_map], [result, normals, reading.mask, reading.camera, truth, truth_model])
     console = Console()
     with console.running():
+        from normalmesh.evaluation.cases import Case
         from normalmesh.evaluation.metrics import evaluate as compare
 
         with console.working("reading"):
-            case = _case(reading.normal_map(normals, view), units)
+            normal_map = reading.normal_map(normals)
+            case = Case("truth", normal_map, units=units or normal_map.camera.default_units)
             case = _with_truth(case, truth, -1.0 if away else 1.0, truth_model, placed, console)
         with console.working("comparing"):
             found = compare(result, case, align=align)
@@ -116,20 +118,13 @@ def evaluate(
         _write_error_map(error_map, found, scale, console)
 
 
-def _case(normal_map: NormalMap, units: str | None) -> Case:
-    """Return the normal map as a case without true depth."""
-    from normalmesh.evaluation.cases import Case
-
-    return Case("truth", normal_map, units=units or normal_map.camera.default_units)
-
-
 def _with_truth(case: Case, truth: Path | None, sign: float, model: str | None, placed: bool, console: Console) -> Case:
     """Return the case with its true depth, and with true normals if a model is given."""
     from dataclasses import replace
 
     import numpy as np
 
-    from normalmesh.output.depth_maps import read_depth_map
+    from normalmesh.output.heights import read_depth_map
 
     if truth is not None:
         case = replace(case, depth=sign * read_depth_map(truth))

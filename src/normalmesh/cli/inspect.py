@@ -11,8 +11,9 @@ import click
 
 from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import MapReading, camera_as_dict
-from normalmesh.cli.option_tables import max_pixels_option, reading_options
-from normalmesh.cli.printing import print_figures, print_json, print_text
+from normalmesh.cli.option_tables import flag, max_pixels_option, reading_options
+from normalmesh.cli.option_types import FILE
+from normalmesh.cli.printing import json_text, print_figures, print_text
 from normalmesh.errors import NormalMeshError, count_text, path_text
 
 if TYPE_CHECKING:
@@ -21,15 +22,11 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Describe a file, and recommend how to read it.")
-@click.argument("normals", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument("normals", type=FILE, nargs=-1, required=True)
 @reading_options
 @max_pixels_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
-def inspect(
-    normals: tuple[Path, ...],
-    as_json: bool,
-    **options: Any,
-) -> None:
+@flag("--json as_json", "Print one JSON object per file and line.")
+def inspect(normals: tuple[Path, ...], as_json: bool, **options: Any) -> None:
     """Describe the files NORMALS, and recommend the convention to read them with.
 
     A file that cannot be read does not stop the others, but the exit status is then 1.
@@ -38,19 +35,17 @@ def inspect(
 
     failed = False
     reading, console = MapReading(**options), Console()
-    view = reading.view()
     with console.running():
         for position, path in enumerate(normals):
             try:
                 with console.working(f"inspecting {path_text(path.name)}"):
-                    found = inspect_file(
-                        path, reading.mask, view.argument(path), reading.convention, alpha=reading.alpha
-                    )
+                    camera = reading.camera_argument(path)
+                    found = inspect_file(path, reading.mask, camera, reading.convention, alpha=reading.alpha)
             except Exception as error:
                 failed = True
                 console.failure(error, path if len(normals) > 1 else None)
                 if as_json:
-                    print_json({"file": str(path), "error": str(error)})
+                    click.echo(json_text({"file": str(path), "error": str(error)}))
                 continue
             for warning in found.warnings:
                 named = len(normals) == 1 or warning.startswith(path_text(path))
@@ -64,7 +59,7 @@ def inspect(
 
 
 def _fields(found: Inspection) -> dict[str, str]:
-    from normalmesh.cli.dry_run import needs_text
+    from normalmesh.cli.settings import needs_text
 
     rows, columns = found.shape
     verdict, *reasons = str(found.diagnosis).splitlines()
@@ -120,14 +115,17 @@ def _normals_text(found: Inspection) -> str:
 
 
 def _noise_text(found: Inspection) -> str:
-    from normalmesh.normals.noise import LOOP, NEGLIGIBLE
+    from normalmesh.normals.noise import LOOP, NEGLIGIBLE, is_inconsistency
 
+    cause = ""
+    if is_inconsistency(found.noise, found.repairs, found.mask.foreground):
+        cause = " of inconsistency: no surface has these normals (averaged or compressed)"
     treatment = "not filtered" if found.noise < NEGLIGIBLE else "filtered"
     if found.noise < NEGLIGIBLE <= found.largest_noise:
         treatment += f", but up to {found.largest_noise:.2f}° in components that are filtered"
     closure = f"closure error: {found.closure_error:.3f} px around {LOOP} × {LOOP} pixel loops"
     heights = f"heights: about ± {found.height_deviation:.2g} px or more by noise and rounding (standard deviation)"
-    return f"{found.noise:.2f}°, {treatment}; {closure}\n{heights}"
+    return f"{found.noise:.2f}°{cause}, {treatment}; {closure}\n{heights}"
 
 
 def _figures(found: Inspection) -> dict[str, Any]:

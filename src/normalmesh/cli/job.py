@@ -8,11 +8,12 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+import normalmesh as nm
 from normalmesh.cli.settings import NEEDS_PERSPECTIVE, Settings
 from normalmesh.errors import path_text
 from normalmesh.files.encoding import DEPTH_SUFFIXES
@@ -21,7 +22,7 @@ from normalmesh.files.windowed_arrays import can_be_opened
 from normalmesh.files.zarr_windows import SIGNS
 from normalmesh.maps.maps_on_disk import MapOnDisk
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.output.solid_writing import SOLID_SUFFIXES
+from normalmesh.output.mesh_writing import SOLID_SUFFIXES
 from normalmesh.output.tileset import TILESET, is_tileset_folder
 
 #: Suffix of preview pictures.
@@ -57,11 +58,10 @@ class Job:
 
     def normal_map(self) -> NormalMap | MapOnDisk:
         """Return the map: in tiles, one that stays on disk, if its format can be read in windows."""
-        reading, view = replace(self.settings, mask=self.mask), self.settings.camera_choice
-        if self.settings.tiling is None or not can_be_opened(self.source):
-            return reading.normal_map(self.source, view)
-        camera = view.argument(self.source)
-        return NormalMap.open(self.source, self.mask, camera, reading.convention, alpha=reading.alpha)
+        stays_on_disk = self.settings.tiles and can_be_opened(self.source)
+        read = NormalMap.open if stays_on_disk else nm.read_normal_map
+        camera = self.settings.camera_argument(self.source)
+        return read(self.source, self.mask, camera, self.settings.convention, alpha=self.settings.alpha)
 
     def check(self) -> None:
         """Raise a usage error for files that contradict the options."""
@@ -71,8 +71,8 @@ class Job:
     def _conflicts(self) -> Iterator[str]:
         settings = self.settings
         # The camera may be in the file of a map.
-        may_hold_camera = not settings.camera_choice.is_given and self.source.suffix.lower() == ".npz"
-        if settings.distance is not None and not settings.camera_choice.is_perspective and not may_hold_camera:
+        may_hold_camera = not settings.has_camera and self.source.suffix.lower() == ".npz"
+        if settings.distance is not None and not settings.is_perspective and not may_hold_camera:
             yield NEEDS_PERSPECTIVE
         if settings.continuous and self.jump_lines is not None:
             yield "give only one of --continuous, --jump-lines"
@@ -93,20 +93,11 @@ class Job:
 def jobs_of(
     names: Sequence[str], outputs: Sequence[str], companions: Mapping[str, str | None], settings: Settings
 ) -> list[Job]:
-    """Return one job for each input.
+    """Return one job for each input that files and patterns name.
 
-    Parameters
-    ----------
-    names
-        Files and file patterns.
-    outputs
-        Mesh files, heights, folders of 3D Tiles, or folders for the meshes of several inputs; none: next to each input.
-    companions
-        Mask, texture, prior, depth, lines and picture of jumps, by field of `Job`.
-    settings
-        The options.
-
-    ``{stem}`` in outputs and companions is replaced by the stem of the input.
+    ``outputs`` are mesh files, heights, folders of 3D Tiles, or folders for the meshes of several inputs; none: next to
+    each input. ``companions`` are mask, texture, prior, depth, lines and picture of jumps, by field of `Job`.
+    ``{stem}`` in both is replaced by the stem of the input.
     """
     sources = _sources(names)
     named = len(sources) == 1 and [str(source) for source in sources] == [str(Path(name)) for name in names]
@@ -177,12 +168,8 @@ def _matches(name: str) -> list[Path]:
     if path.exists() or not glob.has_magic(name):
         return [path]
     files = [Path(match) for match in sorted(glob.glob(os.path.expanduser(name), recursive=True))]
-    files = [file for file in files if file.is_file() and not _is_output(file)]
+    # Not the pictures and heights that this command wrote.
+    files = [file for file in files if file.is_file() and not (file.name.endswith(PREVIEW) or is_height_png(file))]
     if not files:
         raise click.UsageError(f"no file matches {name!r}")
     return files
-
-
-def _is_output(file: Path) -> bool:
-    """Check whether a file that a pattern matches is a picture or heights that this command wrote."""
-    return file.name.endswith(PREVIEW) or is_height_png(file)

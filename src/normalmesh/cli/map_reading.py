@@ -1,9 +1,9 @@
-"""How a command reads normal maps: the options of the camera, and the other `reading_options`."""
+"""How a command reads normal maps: the options of the camera, and the other `reading_options`, by their parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,38 +30,35 @@ class CameraChoice:
     pixel_size: float | None = None
 
     def __post_init__(self) -> None:
-        reject_several([name for name, value in vars(self).items() if value is not None])
+        reject_several(**self._choices)
 
     @property
-    def is_given(self) -> bool:
-        """Whether any option is given."""
-        return any(value is not None for value in vars(self).values())
+    def _choices(self) -> dict[str, object]:
+        return {each.name: getattr(self, each.name) for each in fields(CameraChoice)}
+
+    @property
+    def has_camera(self) -> bool:
+        """Whether any option of the camera is given."""
+        return any(value is not None for value in self._choices.values())
 
     @property
     def is_perspective(self) -> bool:
         """Whether the options ask for a perspective camera."""
-        return self.is_given and self.pixel_size is None and not self._is_named(ORTHOGRAPHIC)
+        return self.has_camera and self.pixel_size is None and not self._is_named(ORTHOGRAPHIC)
 
-    def or_stored(self, heights: Path) -> CameraChoice:
-        """Return the pixel size that a PNG of heights holds, if it does and no option is given; else the options."""
-        from normalmesh.files.height_png import read_height_range
-
-        found = None if self.is_given or not heights.is_file() else read_height_range(heights)
-        return self if found is None or found.pixel_size is None else CameraChoice(pixel_size=found.pixel_size)
-
-    def argument(self, source: Path) -> Camera | Callable[[tuple[int, int]], Camera] | None:
+    def camera_argument(self, source: Path) -> Camera | Callable[[tuple[int, int]], Camera] | None:
         """Return the argument ``camera`` of `read_normal_map` for the file of a map; None if no option is given.
 
         A camera that does not depend on the size of the image is made at once, so that its errors come first.
         """
-        if not self.is_given:
+        if not self.has_camera:
             return None
         depends = self.focal_px is not None or self.fov is not None or (self.is_perspective and not self._is_matrix())
-        return (lambda shape: self.of(shape, source)) if depends else self.of((1, 1), source)
+        return (lambda shape: self.camera_for(shape, source)) if depends else self.camera_for((1, 1), source)
 
-    def of(self, shape: tuple[int, int], source: Path | None = None) -> Camera:
+    def camera_for(self, shape: tuple[int, int], source: Path | None = None) -> Camera:
         """Return the camera for an image of rows and columns; ``source`` is the file of a map."""
-        from normalmesh.evaluation.synthetic.image_geometry import chosen_camera
+        from normalmesh.evaluation.synthetic.relief_case import chosen_camera
         from normalmesh.normals.orthographic import Orthographic
         from normalmesh.normals.perspective import Perspective
 
@@ -79,11 +76,11 @@ class CameraChoice:
             return chosen_camera(self.camera or ORTHOGRAPHIC, shape)
         return Perspective.from_file(self.camera) if self._is_matrix() else Perspective.from_exif(self.camera, shape)
 
-    def questioned(self, shape: tuple[int, int], source: Path | None = None) -> Camera:
+    def questioned_camera(self, shape: tuple[int, int], source: Path | None = None) -> Camera:
         """Return the camera, with a warning if its principal point does not seem to belong to the image."""
-        from normalmesh.normals.principal_point import question_camera
+        from normalmesh.maps.cameras import question_camera
 
-        camera = self.of(shape, source)
+        camera = self.camera_for(shape, source)
         question_camera(camera, shape)
         return camera
 
@@ -105,22 +102,22 @@ def camera_as_dict(camera: Camera) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class MapReading:
-    """The options as given, by the names of their parameters."""
+class MapReading(CameraChoice):
+    """All options with which a command reads a map, as given."""
 
     convention: str = "opengl"
     alpha: Alpha = "auto"
-    camera: str | None = None
-    focal_px: float | None = None
-    fov: float | None = None
     mask: str | Path | None = None
 
-    def view(self, pixel_size: float | None = None) -> CameraChoice:
-        """Return the camera that the options choose, one of which may be the size of a pixel."""
-        return CameraChoice(self.camera, self.focal_px, self.fov, pixel_size)
+    def or_stored(self, heights: Path) -> MapReading:
+        """Return the options with the pixel size that a PNG of heights holds, if it does and no camera is given."""
+        from normalmesh.files.height_png import read_height_range
 
-    def normal_map(self, file: Path, view: CameraChoice) -> NormalMap:
-        """Read the normal map of a file, with a camera that may also come from other options."""
+        found = None if self.has_camera or not heights.is_file() else read_height_range(heights)
+        return self if found is None else replace(self, pixel_size=found.pixel_size)
+
+    def normal_map(self, file: Path) -> NormalMap:
+        """Read the normal map of a file."""
         from normalmesh.maps.normal_maps import read_normal_map
 
-        return read_normal_map(file, self.mask, view.argument(file), self.convention, alpha=self.alpha)
+        return read_normal_map(file, self.mask, self.camera_argument(file), self.convention, alpha=self.alpha)

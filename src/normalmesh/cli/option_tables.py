@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import click
@@ -16,6 +16,22 @@ Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 TILE = 4096
 #: Directions of the options of maps that repeat.
 DIRECTIONS = {"tile_both": "xy", "tile_x": "x", "tile_y": "y"}
+
+
+def option(words: str, text: str, kind: Any = None, **more: Any) -> Decorator:
+    """Return what adds an option to a command.
+
+    ``words`` are its names, and the metavar of its value, or the name of its parameter if that is in lower case.
+    """
+    *names, last = words.split()
+    if last.startswith("-") or last.islower():
+        return click.option(*names, last, type=kind, help=text, **more)
+    return click.option(*names, type=kind, metavar=last, help=text, **more)
+
+
+def flag(words: str, text: str, **more: Any) -> Decorator:
+    """Return what adds an option without a value to a command."""
+    return option(words, text, is_flag=True, **more)
 
 
 def table(*rows: Decorator) -> Decorator:
@@ -44,121 +60,104 @@ def _add_direction(context: click.Context, parameter: click.Parameter, given: bo
 
 
 #: Larger images are rejected before they are decoded.
-max_pixels_option = click.option(
+max_pixels_option = option(
     "--max-pixels",
-    type=types.POSITIVE,
+    "Reject larger images, such as 5e8; default: NORMALMESH_MAX_PIXELS, or 2e9.",
+    types.POSITIVE,
     expose_value=False,
     callback=_limit_pixels,
-    help="Reject larger images, such as 5e8; default: NORMALMESH_MAX_PIXELS, or 2e9.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print the figures as a JSON object.")
+json_option = flag("--json as_json", "Print the figures as a JSON object.")
 
 #: At most one of them may be given.
 camera_options = table(
-    click.option(
-        "--camera",
-        metavar="FILE|NAME",
-        help="File with the 3×3 camera matrix, or photograph with an EXIF focal length; orthographic (default), "
+    option(
+        "--camera FILE|NAME",
+        "File with the 3×3 camera matrix, or photograph with an EXIF focal length; orthographic (default), "
         "perspective (37° field of view), or exif (that of the map itself).",
     ),
-    click.option(
+    option(
         "--focal-px",
-        type=types.POSITIVE,
-        help="Focal length in pixels of a perspective camera centred on the image, instead of --camera.",
+        "Focal length in pixels of a perspective camera centred on the image, instead of --camera.",
+        types.POSITIVE,
     ),
-    click.option(
-        "--fov",
-        type=click.FloatRange(0, 180, min_open=True, max_open=True),
-        metavar="DEGREES",
-        help="Horizontal field of view, from left to right, of a perspective camera, instead of --camera.",
+    option(
+        "--fov DEGREES",
+        "Horizontal field of view, from left to right, of a perspective camera, instead of --camera.",
+        click.FloatRange(0, 180, min_open=True, max_open=True),
     ),
 )
 
 #: How a normal map is read: the fields of `MapReading`.
 reading_options = table(
-    click.option("--mask", type=click.Path(), help="Mask image of the foreground; default: see --alpha."),
-    click.option(
+    option("--mask", "Mask image of the foreground; default: see --alpha.", click.Path()),
+    option(
         "--alpha",
-        type=click.Choice(["auto", "mask", "ignore"]),
+        "Whether an alpha channel is the mask: if it looks like one, always, or never.",
+        click.Choice(["auto", "mask", "ignore"]),
         default="auto",
         show_default=True,
-        help="Whether an alpha channel is the mask: if it looks like one, always, or never.",
     ),
     camera_options,
-    click.option(
+    option(
         "--convention",
+        "Axes of the channels: opengl, directx, opencv, auto or e.g. +x-y+z.",
         default="opengl",
         show_default=True,
-        help="Axes of the channels: opengl, directx, opencv, auto or e.g. +x-y+z.",
     ),
 )
 
 #: The resolution of a mesh; at most one of them may be given.
 stopping_options = table(
-    click.option(
-        "--compression",
-        type=types.compression,
-        metavar="PERCENT",
-        help="Vertices to remove: 98 or 0.98.  [default: 98]",
-    ),
-    click.option("--vertices", type=click.IntRange(3), help="Number of vertices."),
-    click.option("--threshold", type=types.POSITIVE, help="Largest cost of a collapse in px⁴, as in the paper."),
-    click.option("--max-angle", type=types.POSITIVE, help="Largest mean angle between faces and normals, in degrees."),
-    click.option(
+    option("--compression PERCENT", "Vertices to remove: 98 or 0.98.  [default: 98]", types.compression),
+    option("--vertices", "Number of vertices.", click.IntRange(3)),
+    option("--threshold", "Largest cost of a collapse in px⁴, as in the paper.", types.POSITIVE),
+    option("--max-angle", "Largest mean angle between faces and normals, in degrees.", types.POSITIVE),
+    option(
         "--max-error",
-        type=types.POSITIVE,
-        help="Largest RMS deviation in height from a much finer mesh, in px, or mm with --pixel-size.",
+        "Largest RMS deviation in height from a much finer mesh, in px, or mm with --pixel-size.",
+        types.POSITIVE,
     ),
-    click.option(
-        "--lod",
-        type=types.levels,
-        metavar="LEVELS",
-        help="Levels of detail, such as 1%,0.3%,0.1%, written to OUT.lod0.glb, OUT.lod1.glb, …",
+    option(
+        "--lod LEVELS", "Levels of detail, such as 1%,0.3%,0.1%, written to OUT.lod0.glb, OUT.lod1.glb, …", types.levels
     ),
 )
 
 #: What is written, how GLB files place it, and the strength of the relief.
 output_options = table(
-    click.option(
-        "--output",
-        "-o",
-        "outputs",
-        type=click.Path(),
-        multiple=True,
-        help="Mesh (PLY, OBJ, GLB, STL), heights (TIFF, EXR, NPY, PNG), folder/ for 3D Tiles, or folder for "
+    option(
+        "--output -o outputs",
+        "Mesh (PLY, OBJ, GLB, STL), heights (TIFF, EXR, NPY, PNG), folder/ for 3D Tiles, or folder for "
         "several inputs; repeat for several outputs; default: GLB, or STL with --solid, next to NORMALS.",
+        click.Path(),
+        multiple=True,
     ),
-    click.option(
-        "--scale",
-        type=types.glb_scale,
-        metavar="auto|none|FACTOR",
-        help="GLB: metres per unit. auto: as the unit says; px: longest side 1.  [default: auto]",
+    option(
+        "--scale auto|none|FACTOR",
+        "GLB: metres per unit. auto: as the unit says; px: longest side 1.  [default: auto]",
+        types.glb_scale,
     ),
-    click.option("--no-centre", is_flag=True, help="GLB: do not move the centre of the surface to the origin."),
-    click.option(
-        "--strength",
-        type=types.relief_strength,
-        metavar="FACTOR",
-        help="Multiply the heights of an orthographic map: 0.5 flattens, 2 exaggerates, -1 inverts. "
+    flag("--no-centre", "GLB: do not move the centre of the surface to the origin."),
+    option(
+        "--strength FACTOR",
+        "Multiply the heights of an orthographic map: 0.5 flattens, 2 exaggerates, -1 inverts. "
         "The result is no measurement.",
+        types.relief_strength,
     ),
 )
 
 #: What is made of a surface for 3D printing.
 solid_options = table(
-    click.option(
-        "--flatten",
-        type=click.Choice(["plane", "quadratic"]),
-        help="Remove the tilt of the whole surface, or tilt and bend.",
+    option(
+        "--flatten", "Remove the tilt of the whole surface, or tilt and bend.", click.Choice(["plane", "quadratic"])
     ),
-    click.option(
-        "--solid",
-        type=types.length,
-        metavar="LENGTH",
-        help="Write a watertight solid for printing. LENGTH is the thickness of its base: 3mm, 12px. "
+    option(
+        "--solid LENGTH",
+        "Write a watertight solid for printing. LENGTH is the thickness of its base: 3mm, 12px. "
         "Formats: STL (default), 3MF, PLY, OBJ, GLB.",
+        types.length,
     ),
-    click.option("--width", type=types.length, metavar="LENGTH", help="Scale the solid to this width, such as 80mm."),
+    option("--width LENGTH", "Scale the solid to this width, such as 80mm.", types.length),
 )
 
 _direction: dict[str, Any] = {"is_flag": True, "expose_value": False, "callback": _add_direction}
@@ -175,16 +174,14 @@ repeat_options = table(
     click.option("--tile-y", help="As --tile, but upwards and downwards only.", **_direction),
 )
 
-#: The arguments of `Tiling.of`.
+#: How large maps are reconstructed.
 tiling_options = table(
-    click.option(
-        "--tiles", is_flag=True, help="Work in tiles, on all cores or a cluster; the map may exceed the memory."
-    ),
-    click.option("--tile-size", type=int, metavar="PIXELS", help=f"Side of a tile of --tiles.  [default: {TILE}]"),
-    click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler of a cluster for --tiles, tcp://host:8786."),
-    click.option("--workers", type=click.IntRange(0), help="Processes for --tiles; 0: only this one."),
-    click.option("--work", type=click.Path(), help="Work folder of --tiles; default: OUT.work next to the output."),
-    click.option("--keep-work", is_flag=True, help="Keep the work folder of --tiles after success."),
+    flag("--tiles", "Work in tiles, on all cores or a cluster; the map may exceed the memory."),
+    option("--tile-size PIXELS", f"Side of a tile of --tiles.  [default: {TILE}]", int),
+    option("--scheduler ADDRESS", "Dask scheduler of a cluster for --tiles, tcp://host:8786."),
+    option("--workers", "Processes for --tiles; 0: only this one.", click.IntRange(0)),
+    option("--work", "Work folder of --tiles; default: OUT.work next to the output.", click.Path()),
+    flag("--keep-work", "Keep the work folder of --tiles after success."),
 )
 
 
@@ -208,10 +205,11 @@ class SectionedCommand(click.Command):
                 formatter.write_dl([row for row in rows if row is not None])
 
 
-def reject_several(names: Collection[str]) -> None:
+def reject_several(**values: object) -> None:
     """Raise a usage error if several of the options that exclude each other, by their parameters, are given."""
+    names = [option_name(name) for name, value in values.items() if value is not None and value is not False]
     if len(names) > 1:
-        raise click.UsageError(f"give only one of {', '.join(map(option_name, names))}")
+        raise click.UsageError(f"give only one of {', '.join(names)}")
 
 
 def require(option: str, is_given: bool, required: str, value: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,7 @@ from normalmesh.errors import NormalMeshError
 
 if TYPE_CHECKING:
     from normalmesh.mesh.lengths import Length
-    from normalmesh.output.glb_placement import Scale
+    from normalmesh.output.glb import Scale
 
 
 class Positive(click.FloatRange):
@@ -31,6 +32,7 @@ class Positive(click.FloatRange):
 
 
 POSITIVE = Positive()
+FILE = click.Path(path_type=Path)
 
 
 def number_or_percentage(value: str) -> float:

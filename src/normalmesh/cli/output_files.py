@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import click
 
@@ -25,8 +24,7 @@ from normalmesh.mesh.solid import Solid
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.output.mesh_formats import TILES_3D, WRITTEN_SUFFIXES, companions_of, written_format
-from normalmesh.output.mesh_writing import check_surface_target
-from normalmesh.output.solid_writing import check_solid_suffix
+from normalmesh.output.mesh_writing import check_solid_suffix, check_surface_target
 from normalmesh.output.three_mf import THREE_MF
 from normalmesh.output.tileset import TILESET
 from normalmesh.pictures import panels
@@ -34,26 +32,11 @@ from normalmesh.pictures.panels import write_picture
 from normalmesh.pictures.preview import preview
 
 
-@dataclass(frozen=True)
-class Result:
-    """What a job has made: surfaces and, if asked for, their solids, finest first; the map; and the warnings."""
-
-    surfaces: Sequence[Surface]
-    solids: Sequence[Solid]
-    normal_map: NormalMap | MapOnDisk
-    warnings: list[str]
-
-    @property
-    def map_in_memory(self) -> NormalMap | None:
-        """The map unless it stays on disk: normals of vertices, previews and reports take the whole map."""
-        return self.normal_map if isinstance(self.normal_map, NormalMap) else None
-
-
 class Target(NamedTuple):
-    """A file to write: its path, the function that writes it, and the level of detail, 0 for the finest."""
+    """A file to write: its path, what it holds, and the level of detail, 0 for the finest."""
 
     path: Path
-    write: Callable[[Path, int, Job, Result], None]
+    kind: Literal["solid", "depth", "mesh", "jumps", "preview", "report"]
     level: int = 0
 
 
@@ -61,35 +44,60 @@ def targets(job: Job) -> list[Target]:
     """Return the files of a job, in the order in which they are written."""
     settings, found = job.settings, []
     for output in job.outputs:
-        write = _write_solid if settings.solid is not None else _write_depth if _is_depth(output) else _write_mesh
-        if settings.lod is None:
-            found.append(Target(output, write))
-        else:
-            names = (f"{output.stem}.lod{level}{output.suffix}" for level in range(len(settings.lod)))
-            found += [Target(output.with_name(name), write, level) for level, name in enumerate(names)]
+        whole = Target(output, "solid" if settings.solid is not None else "depth" if _is_depth(output) else "mesh")
+        names = [f"{output.stem}.lod{level}{output.suffix}" for level in range(len(settings.lod or ()))]
+        found += [Target(output.with_name(name), whole.kind, level) for level, name in enumerate(names)] or [whole]
     beside = job.output.parent if job.output.name == TILESET else job.output
-    found += [] if job.depth is None else [Target(job.depth, _write_depth)]
-    found += [] if job.jumps is None else [Target(job.jumps, _write_jumps)]
-    found += [Target(beside.with_suffix(PREVIEW), _write_preview)] * settings.preview
-    found += [Target(beside.with_suffix(".html"), _write_report)] * settings.report
+    found += [] if job.depth is None else [Target(job.depth, "depth")]
+    found += [] if job.jumps is None else [Target(job.jumps, "jumps")]
+    found += [Target(beside.with_suffix(PREVIEW), "preview")] * settings.preview
+    found += [Target(beside.with_suffix(".html"), "report")] * settings.report
     return found
 
 
-def write_outputs(job: Job, result: Result) -> Iterator[Path]:
-    """Write all files of a job, and yield each path once it is written."""
-    for target in targets(job):
-        target.write(target.path, target.level, job, result)
-        yield target.path
+def write_outputs(
+    job: Job,
+    surfaces: Sequence[Surface],
+    solids: Sequence[Solid],
+    normal_map: NormalMap | MapOnDisk,
+    warnings: Sequence[str],
+) -> Iterator[Path]:
+    """Write surfaces and, if asked for, their solids, finest first; yield the path of each file once it is written."""
+    for path, kind, level in targets(job):
+        surface = surfaces[level]
+        if kind == "solid":
+            solids[level].save(path)
+        elif kind == "depth":
+            surface.save_depth(path, getattr(normal_map, "georeference", None))
+        elif kind == "mesh":
+            mesh_format = written_format(path)
+            surface.save(
+                path,
+                texture=job.texture if mesh_format.holds_colours else None,
+                normals=normal_map if mesh_format.holds_normals and isinstance(normal_map, NormalMap) else None,
+                scale=job.settings.scale or "auto",
+                centred=not job.settings.no_centre,
+            )
+        elif kind == "jumps":
+            write_picture(path, panels.jumps(surface))
+        else:
+            assert isinstance(normal_map, NormalMap)  # --tiles refuses previews and reports
+            if kind == "preview":
+                write_picture(path, preview(surface, normal_map))
+            else:
+                about: dict[str, Any] = {"settings": job.settings.given, "warnings": warnings, "texture": job.texture}
+                nm.write_report(path, surface, normal_map, source=job.source, **about)
+        yield path
 
 
 def _all_paths(job: Job) -> list[Path]:
     """Return all files that a job writes, with those beside its meshes and heights."""
     found = targets(job)
     beside: list[Path] = []
-    for path, write, _ in found:
-        if write in (_write_mesh, _write_solid):
+    for path, kind, _ in found:
+        if kind in ("mesh", "solid"):
             beside += companions_of(path, job.texture is not None)
-        elif write is _write_depth:
+        elif kind == "depth":
             beside += depth_companions(path)
     return [*(target.path for target in found), *beside]
 
@@ -175,45 +183,3 @@ def _check_surface_format(output: Path, job: Job) -> None:
 def _is_depth(path: Path) -> bool:
     """Check whether an output is a depth map."""
     return path.suffix.lower() in DEPTH_SUFFIXES
-
-
-def _write_solid(path: Path, level: int, job: Job, result: Result) -> None:
-    result.solids[level].save(path)
-
-
-def _write_depth(path: Path, level: int, job: Job, result: Result) -> None:
-    result.surfaces[level].save_depth(path, getattr(result.normal_map, "georeference", None))
-
-
-def _write_mesh(path: Path, level: int, job: Job, result: Result) -> None:
-    """Write a surface as a mesh, with the normals of the map if the format holds them."""
-    mesh_format = written_format(path)
-    result.surfaces[level].save(
-        path,
-        texture=job.texture if mesh_format.holds_colours else None,
-        normals=result.map_in_memory if mesh_format.holds_normals else None,
-        scale=job.settings.scale or "auto",
-        centred=not job.settings.no_centre,
-    )
-
-
-def _write_jumps(path: Path, level: int, job: Job, result: Result) -> None:
-    write_picture(path, panels.jumps(result.surfaces[level]))
-
-
-def _write_preview(path: Path, level: int, job: Job, result: Result) -> None:
-    assert result.map_in_memory is not None  # --tiles refuses it
-    write_picture(path, preview(result.surfaces[level], result.map_in_memory))
-
-
-def _write_report(path: Path, level: int, job: Job, result: Result) -> None:
-    assert result.map_in_memory is not None  # --tiles refuses it
-    nm.write_report(
-        path,
-        result.surfaces[level],
-        result.map_in_memory,
-        source=job.source,
-        settings=job.settings.given,
-        warnings=result.warnings,
-        texture=job.texture,
-    )

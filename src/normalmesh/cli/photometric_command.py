@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from normalmesh.cli.console import Console
-from normalmesh.cli.option_tables import json_option, max_pixels_option
-from normalmesh.cli.option_types import POSITIVE
+from normalmesh.cli.option_tables import json_option, max_pixels_option, option
+from normalmesh.cli.option_types import FILE, POSITIVE
 from normalmesh.cli.printing import print_figures, size_text
 from normalmesh.errors import path_text
 
@@ -22,29 +22,21 @@ SHARE = click.FloatRange(0, 1, max_open=True)
 
 @click.command(short_help="Estimate normals from photographs.")
 @click.argument("photographs", nargs=-1, required=True)
-@click.option(
-    "--lights",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Directions to the lights: one x y z per line, or an .lp file with names.",
-)
-@click.option("--mask", type=click.Path(path_type=Path), help="Mask image of the foreground; default: all pixels.")
-@click.option("--intensities", type=click.Path(path_type=Path), help="Text file with 1 or 3 numbers per light.")
-@click.option(
-    "--darkest", type=SHARE, default=0.0, help="Share of the values of a pixel to ignore as shadows, such as 0.3."
-)
-@click.option("--brightest", type=SHARE, default=0.0, help="Share of the values to ignore as highlights, such as 0.1.")
-@click.option("--saturation", type=POSITIVE, help="Value from which on photographs are clipped, as stored.")
-@click.option("--convention", default="opengl", show_default=True, help="Axes of the lights, as of a normal map.")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
+@option("--lights", "Directions to the lights: one x y z per line, or an .lp file with names.", FILE, required=True)
+@option("--mask", "Mask image of the foreground; default: all pixels.", FILE)
+@option("--intensities", "Text file with 1 or 3 numbers per light.", FILE)
+@option("--darkest", "Share of the values of a pixel to ignore as shadows, such as 0.3.", SHARE, default=0.0)
+@option("--brightest", "Share of the values to ignore as highlights, such as 0.1.", SHARE, default=0.0)
+@option("--saturation", "Value from which on photographs are clipped, as stored.", POSITIVE)
+@option("--convention", "Axes of the lights, as of a normal map.", default="opengl", show_default=True)
+@option(
+    "--output -o",
+    "Normals as PNG (16 bit, with alpha), EXR, TIFF or NPY.",
+    FILE,
     default=Path("normals.png"),
     show_default=True,
-    help="Normals as PNG (16 bit, with alpha), EXR, TIFF or NPY.",
 )
-@click.option("--albedo", type=click.Path(path_type=Path), help="Also write the albedo: PNG for textures, or NPY.")
+@option("--albedo", "Also write the albedo: PNG for textures, or NPY.", FILE)
 @max_pixels_option
 @json_option
 def photometric(
@@ -64,8 +56,8 @@ def photometric(
     order (1, 2, 10) for a folder, a pattern, and files in the order of the alphabet, as the shell gives them.
     """
     from normalmesh.files.atomic import check_targets, write_atomically
-    from normalmesh.files.encoding import NORMALS_SUFFIXES, checked_suffix
-    from normalmesh.photometric.albedo import ALBEDO_SUFFIXES
+    from normalmesh.files.encoding import NORMALS_SUFFIXES, checked_suffix, encode_normals
+    from normalmesh.photometric.matt_surface import ALBEDO_SUFFIXES, encode_albedo
     from normalmesh.photometric.photometric import photometric_stereo
 
     checked_suffix(output, NORMALS_SUFFIXES, "normals")
@@ -74,7 +66,8 @@ def photometric(
     check_targets(filter(None, (output, albedo)), [*photographs, lights, mask, intensities])
     with Console().running():
         found = photometric_stereo(_in_order(photographs), lights, mask, intensities=intensities, **options)
-    files = _files(found, output, albedo)
+    files: Files = {} if albedo is None else {albedo: encode_albedo(albedo, found.albedo)}
+    files[output] = encode_normals(output, found.normal_map.normals, found.normal_map.mask)
     write_atomically(files)
     figures = {**_figures(found), "files": list(map(str, files))}
     print_figures(figures, lambda: _fields(found, output, albedo), as_json)
@@ -82,22 +75,12 @@ def photometric(
 
 def _in_order(names: tuple[str, ...]) -> str | list[str]:
     """Return a folder or pattern as it is, and files in natural order if the shell has sorted them."""
-    from normalmesh.photometric.photograph_names import natural_key
+    from normalmesh.photometric.photographs import natural_key
 
     if len(names) == 1:
         return names[0]
     as_sorted = any(list(names) == sorted(names, key=key) for key in (str, str.casefold))
     return sorted(names, key=natural_key) if as_sorted else list(names)
-
-
-def _files(found: PhotometricStereo, output: Path, albedo: Path | None) -> Files:
-    """Return the content of each output file, the normals last."""
-    from normalmesh.files.encoding import encode_normals
-    from normalmesh.photometric.albedo import encode_albedo
-
-    files: Files = {} if albedo is None else {albedo: encode_albedo(albedo, found.albedo)}
-    files[output] = encode_normals(output, found.normal_map.normals, found.normal_map.mask)
-    return files
 
 
 def _figures(found: PhotometricStereo) -> dict[str, Any]:

@@ -49,12 +49,7 @@ def field_text(label: str, text: str) -> str:
 class PrintedTable:
     """A table whose rows are printed one by one, as soon as they are known.
 
-    Parameters
-    ----------
-    titles
-        Titles of the columns.
-    widths
-        Widths of the columns in characters, negative if they are aligned to the right. The last column takes the rest.
+    Widths of columns are in characters, negative if they are aligned to the right. The last column takes the rest.
     """
 
     def __init__(self, titles: Sequence[str], widths: Sequence[int]) -> None:
@@ -109,15 +104,10 @@ def print_markdown(text: str) -> None:
     console.print(Markdown(text))
 
 
-def print_json(figures: dict[str, Any]) -> None:
-    """Print a JSON object on one line, see :func:`json_text`."""
-    click.echo(json_text(figures))
-
-
 def print_figures(figures: dict[str, Any], fields: Callable[[], dict[str, str]], as_json: bool) -> None:
     """Print figures as a JSON object, or as texts by label, in two columns."""
     if as_json:
-        print_json(figures)
+        click.echo(json_text(figures))
         return
     for label, text in fields().items():
         print_field(label, text)

@@ -9,7 +9,9 @@ import click
 from normalmesh.cli.console import Console
 from normalmesh.cli.option_tables import (
     SectionedCommand,
+    flag,
     max_pixels_option,
+    option,
     output_options,
     reading_options,
     reject_several,
@@ -43,9 +45,8 @@ SECTIONS = {
     ),
     "Large maps": ("tiles", "tile_size", "scheduler", "workers", "work", "keep_work"),
 }
-#: Files that each input has, and the options of `Tiling`. All others are fields of `Settings`.
+#: Files that each input has. All other options are fields of `Settings`.
 COMPANIONS = ("mask", "texture", "prior", "jump_lines", "depth", "jumps")
-TILING = ("tiles", "tile_size", "scheduler", "workers", "work", "keep_work")
 
 
 @click.command(cls=SectionedCommand, sections=SECTIONS, short_help="Reconstruct surfaces from normal maps.")
@@ -53,47 +54,38 @@ TILING = ("tiles", "tile_size", "scheduler", "workers", "work", "keep_work")
 @output_options
 @reading_options
 @stopping_options
-@click.option("--pixel-size", type=POSITIVE, metavar="MM", help="Size of a pixel of an orthographic map, in mm.")
-@click.option("--distance", type=POSITIVE, metavar="MM", help="Mean distance from a perspective camera, in mm.")
+@option("--pixel-size MM", "Size of a pixel of an orthographic map, in mm.", POSITIVE)
+@option("--distance MM", "Mean distance from a perspective camera, in mm.", POSITIVE)
 @solid_options
-@click.option("--prior", type=click.Path(), help="CSV file of control points, u,v,depth[,weight] per line.")
-@click.option(
-    "--texture",
-    type=click.Path(),
-    help="Photo for the colours: a texture of GLB, OBJ and 3D Tiles, colours of vertices in PLY.",
+@option("--prior", "CSV file of control points, u,v,depth[,weight] per line.", click.Path())
+@option(
+    "--texture", "Photo for the colours: a texture of GLB, OBJ and 3D Tiles, colours of vertices in PLY.", click.Path()
 )
-@click.option("--continuous", is_flag=True, help="Never cut the surface, even at apparent depth discontinuities.")
-@click.option(
-    "--min-certainty",
-    type=click.FloatRange(0, 1),
-    help="Least certainty, from 0 to 1, of lines along which the surface is cut.",
+@flag("--continuous", "Never cut the surface, even at apparent depth discontinuities.")
+@option(
+    "--min-certainty", "Least certainty, from 0 to 1, of lines along which the surface is cut.", click.FloatRange(0, 1)
 )
-@click.option(
-    "--jump-lines", type=click.Path(), help="Where the depth jumps: edge image, or text file of polylines u,v."
-)
-@click.option(
+@option("--jump-lines", "Where the depth jumps: edge image, or text file of polylines u,v.", click.Path())
+@option(
     "--gaps",
-    type=click.Choice(GAPS),
-    help="Close the gaps at jumps by walls, or leave them open; default: walls for reliefs, --solid and --tile.",
+    "Close the gaps at jumps by walls, or leave them open; default: walls for reliefs, --solid and --tile.",
+    click.Choice(GAPS),
 )
-@click.option("--depth", type=click.Path(), help="The same as another -o with heights, of the finest level.")
-@click.option("--jumps", type=click.Path(), help="Write a PNG of the edges along which the surface is cut.")
-@click.option("--preview", is_flag=True, help="Write a preview picture, OUT.preview.png.")
-@click.option("--report", is_flag=True, help="Write an HTML report, OUT.html.")
-@click.option("--threads", type=click.IntRange(1), help="Threads to use; default: all, or NUMBA_NUM_THREADS.")
-@click.option(
-    "--memory-limit",
-    type=byte_size,
-    metavar="SIZE",
-    help="Largest memory to use, such as 12GB, or none; default: the available memory.",
+@option("--depth", "The same as another -o with heights, of the finest level.", click.Path())
+@option("--jumps", "Write a PNG of the edges along which the surface is cut.", click.Path())
+@flag("--preview", "Write a preview picture, OUT.preview.png.")
+@flag("--report", "Write an HTML report, OUT.html.")
+@option("--threads", "Threads to use; default: all, or NUMBA_NUM_THREADS.", click.IntRange(1))
+@option(
+    "--memory-limit SIZE", "Largest memory to use, such as 12GB, or none; default: the available memory.", byte_size
 )
 @max_pixels_option
 @repeat_options
 @tiling_options
-@click.option("--dry-run", is_flag=True, help="Print the estimated memory and time, and stop.")
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON per input to standard output.")
-@click.option("--verbose", "-v", is_flag=True, help="Also print the settings and the seconds by stage.")
-@click.option("--quiet", "-q", is_flag=True, help="Print only warnings and errors.")
+@flag("--dry-run", "Print the estimated memory and time, and stop.")
+@flag("--json as_json", "Print one line of JSON per input to standard output.")
+@flag("--verbose -v", "Also print the settings and the seconds by stage.")
+@flag("--quiet -q", "Print only warnings and errors.")
 @click.pass_context
 def reconstruct(
     context: click.Context,
@@ -123,13 +115,11 @@ def reconstruct(
     from normalmesh.cli.job import jobs_of
     from normalmesh.cli.output_files import reject_clashes
     from normalmesh.cli.settings import Settings
-    from normalmesh.cli.tile_settings import Tiling
 
-    reject_several([name for name, given in (("verbose", verbose), ("quiet", quiet)) if given])
+    reject_several(verbose=verbose, quiet=quiet)
     companions = {name: options.pop(name) for name in COMPANIONS}
-    tiling = Tiling.of(**{name: options.pop(name) for name in TILING})
-    jobs = jobs_of(normals, outputs, companions, Settings(**options, tiling=tiling))
-    if len(jobs) > 1 and tiling is not None and tiling.work is not None:
+    jobs = jobs_of(normals, outputs, companions, Settings(**options))
+    if len(jobs) > 1 and jobs[0].settings.work is not None:
         raise click.UsageError("--work is for one input only; without it, each has its own next to its output")
     for job in jobs:
         job.check()

@@ -9,39 +9,34 @@ import click
 
 from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import CameraChoice, camera_as_dict
-from normalmesh.cli.model_options import rendered
-from normalmesh.cli.option_tables import camera_options, json_option
-from normalmesh.cli.option_types import image_size
+from normalmesh.cli.option_tables import camera_options, flag, json_option, option
+from normalmesh.cli.option_types import FILE, image_size
 from normalmesh.cli.printing import print_figures, size_text
-from normalmesh.errors import path_text
+from normalmesh.errors import NormalMeshError, path_text
 
 if TYPE_CHECKING:
     from normalmesh.evaluation.cases import Case
     from normalmesh.files.atomic import Files
+    from normalmesh.normals.camera import Camera
+
+#: Models that can be given by name; see :mod:`normalmesh.evaluation.synthetic.models`.
+NAMED_MODELS = ("knot", "stone", "vase")
 
 
 @click.command(short_help="Render the normals of a triangle model.")
 @click.argument("model")
-@click.option(
-    "--size",
-    type=image_size,
-    metavar="SIZE",
-    default="512",
-    show_default=True,
-    help="Image size, such as 512 or 640x480.",
-)
+@option("--size SIZE", "Image size, such as 512 or 640x480.", image_size, default="512", show_default=True)
 @camera_options
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    help="Normals as PNG (16 bit, with alpha), EXR, TIFF or NPY; default: MODEL_normals.png in the current folder.",
+@option(
+    "--output -o",
+    "Normals as PNG (16 bit, with alpha), EXR, TIFF or NPY; default: MODEL_normals.png in the current folder.",
+    FILE,
 )
-@click.option("--depth", type=click.Path(path_type=Path), help="Also write the depth: EXR, TIFF, NPY or PNG.")
-@click.option("--mask", type=click.Path(path_type=Path), help="Also write the mask: PNG.")
-@click.option("--matrix", type=click.Path(path_type=Path), help="Also write the matrix of a perspective camera.")
-@click.option("--flat", is_flag=True, help="Use face normals; default: interpolate vertex normals.")
-@click.option("--placed", is_flag=True, help="MODEL is in the camera frame already; default: fitted to the image.")
+@option("--depth", "Also write the depth: EXR, TIFF, NPY or PNG.", FILE)
+@option("--mask", "Also write the mask: PNG.", FILE)
+@option("--matrix", "Also write the matrix of a perspective camera.", FILE)
+@flag("--flat", "Use face normals; default: interpolate vertex normals.")
+@flag("--placed", "MODEL is in the camera frame already; default: fitted to the image.")
 @json_option
 def render(
     model: str,
@@ -77,7 +72,7 @@ def render(
         checked_suffix(matrix, (".txt",), "camera matrices")
     beside = [] if depth is None else depth_companions(depth)
     check_targets([*filter(None, (output, depth, mask, matrix)), *beside], [model, choice.camera])
-    view = choice.questioned(size)
+    view = choice.questioned_camera(size)
     if matrix is not None and view.matrix() is None:
         raise click.UsageError("--matrix needs a perspective camera: add --focal-px, --fov, or --camera perspective")
     console = Console()
@@ -89,6 +84,25 @@ def render(
         write_atomically(files)
     figures = {**_figures(case), "files": list(map(str, files))}
     print_figures(figures, lambda: _fields(case, ", ".join(map(path_text, files))), as_json)
+
+
+def rendered(model: str, shape: tuple[int, int], camera: Camera, *, placed: bool = False, smooth: bool = True) -> Case:
+    """Return the rendering of a model, which is fitted to the image unless it is in the camera frame already."""
+    import numpy as np
+
+    from normalmesh.evaluation.rendering.rendering import render_normal_map
+    from normalmesh.evaluation.synthetic import models
+
+    if not Path(model).exists():
+        if model not in NAMED_MODELS:
+            raise NormalMeshError(
+                f"{path_text(model)}: there is no such file, nor a model of that name; "
+                f"known models: {', '.join(NAMED_MODELS)}"
+            )
+        if placed:
+            raise NormalMeshError(f"{path_text(model)} has no position in a camera frame; omit --placed")
+        return render_normal_map(getattr(models, model)(), shape, camera, smooth=smooth, name=model)
+    return render_normal_map(model, shape, camera, smooth=smooth, pose=np.eye(4) if placed else None)
 
 
 def _files(case: Case, output: Path, depth: Path | None, mask: Path | None, matrix: Path | None) -> Files:

@@ -9,28 +9,21 @@ import click
 
 from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import MapReading
-from normalmesh.cli.option_tables import max_pixels_option, reading_options, require
-from normalmesh.cli.option_types import POSITIVE
+from normalmesh.cli.option_tables import max_pixels_option, option, reading_options, require
+from normalmesh.cli.option_types import FILE, POSITIVE
 from normalmesh.cli.printing import print_field
 from normalmesh.errors import path_text
 
 
 @click.command(short_help="Write an HTML report of a surface.")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="HTML file to write; default: FILE.html.")
-@click.option("--normals", type=click.Path(path_type=Path), help="Normal map that FILE was reconstructed from.")
+@click.argument("file", type=FILE)
+@option("--output -o", "HTML file to write; default: FILE.html.", FILE)
+@option("--normals", "Normal map that FILE was reconstructed from.", FILE)
 @reading_options
-@click.option("--pixel-size", type=POSITIVE, help="Size of a pixel, in the unit of FILE, if it is not 1.")
-@click.option("--texture", type=click.Path(path_type=Path), help="Photo to show on the surface; requires --normals.")
+@option("--pixel-size", "Size of a pixel, in the unit of FILE, if it is not 1.", POSITIVE)
+@option("--texture", "Photo to show on the surface; requires --normals.", FILE)
 @max_pixels_option
-def report(
-    file: Path,
-    output: Path | None,
-    normals: Path | None,
-    pixel_size: float | None,
-    texture: Path | None,
-    **options: Any,
-) -> None:
+def report(file: Path, output: Path | None, normals: Path | None, texture: Path | None, **options: Any) -> None:
     """Write an HTML report of FILE, which any browser opens offline: what reconstruct writes, or a normal map.
 
     FILE is a mesh (PLY, OBJ, GLB, STL, 3MF, …), heights (TIFF, EXR, NPY, PNG), a folder of 3D Tiles, or a normal
@@ -44,7 +37,6 @@ def report(
         raise click.UsageError(f"{path_text(file)} is a report already: normalmesh view shows it")
     require("--texture", texture is not None, "--normals", normals)
     reading = MapReading(**options)
-    view = reading.view(pixel_size)
     output = output or _beside(file)
     check_targets([output], [file, normals, texture, reading.mask, reading.camera])
     if output.suffix.lower() not in PAGES:
@@ -52,9 +44,9 @@ def report(
     console = Console()
     with console.running():
         if normals is None:
-            page = page_of(file, reading, view, console)
+            page = page_of(file, reading, console)
         else:
-            page = compared_page(file, reading.normal_map(normals, view.or_stored(file)), texture, console)
+            page = compared_page(file, reading.or_stored(file).normal_map(normals), texture, console)
     write_atomically({output: page})
     print_field("wrote", path_text(output))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,10 @@ from normalmesh.errors import count_text, path_text
 from normalmesh.evaluation.metrics import mean_angle
 from normalmesh.integration.uncertainty import UncertaintySummary, part_text
 from normalmesh.maps.maps_on_disk import MapOnDisk
+from normalmesh.mesh.flattening import relief_tilt
 from normalmesh.mesh.solid import Solid
 from normalmesh.mesh.surface import Surface
+from normalmesh.normals.noise import is_inconsistency
 from normalmesh.normals.normal_map import NormalMap
 
 #: Figures of each surface.
@@ -21,7 +23,7 @@ LEVEL = ("vertices", "requested", "faces", "compression", "mae", "coverage", "un
 #: What JSON holds, in this order.
 CONTENT = (
     *("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps", "walls", "tolerance", "repeats"),
-    *("strength", "flattening", "solid", "seconds", "warnings", "error"),
+    *("strength", "tilt", "flattening", "solid", "seconds", "warnings", "error"),
 )
 #: Figures in JSON, and the attributes that they are.
 FLATTENING = {"shape": "shape", "tilt_degrees": "tilt", "direction_degrees": "direction", "bow": "bow"}
@@ -33,144 +35,111 @@ UNCERTAINTY |= {"noise_degrees": "noise", "units": "units"}
 LONGEST_NAME = 32
 
 
-@dataclass
 class RunSummary:
-    """The summary of one reconstruction, filled step by step.
+    """The summary of one reconstruction, filled step by step: figures for JSON, and texts by label for one input."""
 
-    Attributes
-    ----------
-    size
-        Columns and rows.
-    levels
-        Vertices, the number of them that was asked for, faces, compression, mean angle to the normals, coverage and
-        uncertainty of heights of each surface, finest first. The angle is None for maps that stay on disk.
-    strength
-        Factor of the heights in all files; angles to the normals are of the surface before, uncertainties after.
-    jumps
-        Number of lines along which the finest surface jumps, length of its cuts in pixels, and certainty of the least
-        certain line; None if jumps were not searched for.
-    walls
-        Number of faces of the walls of the finest surface, and length in pixels of the cuts that they close; None if
-        jumps were not searched for.
-    repeats
-        Directions in which the surface repeats, and the mean slope removed, as text; None if it does not.
-    flattening, solid
-        Figures of what was taken away from the heights, and of the finest solid; None if there is none.
-    shape_lines
-        Both as text.
-    tolerance
-        The bounds on angle or error that were given, what was reached, and whether they are met; None without bounds.
-    """
-
-    source: Path
-    outputs: list[Path] = field(default_factory=list)
-    size: tuple[int, int] | None = None
-    foreground: int | None = None
-    levels: list[dict[str, Any]] = field(default_factory=list)
-    jumps: dict[str, Any] | None = None
-    jumps_text: str | None = None
-    walls: dict[str, Any] | None = None
-    repeats: str | None = None
-    strength: float = 1.0
-    flattening: dict[str, Any] | None = None
-    solid: dict[str, Any] | None = None
-    shape_lines: list[str] = field(default_factory=list)
-    tolerance: dict[str, Any] | None = None
-    seconds: dict[str, float] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    error: str | None = None
+    def __init__(self, source: Path) -> None:
+        self.source = source
+        self.outputs: list[Path] = []
+        self.seconds: dict[str, float] = {}
+        self.warnings: list[str] = []
+        self.error: str | None = None
+        self.figures: dict[str, Any] = {**dict.fromkeys(CONTENT), "levels": [], "strength": 1.0}
+        self.fields: dict[str, str] = {}
 
     def add_normal_map(self, normal_map: NormalMap | MapOnDisk, strength: float | None) -> None:
-        """Record the size of the normal map, and the factor of its relief."""
+        """Record the size of the normal map, and the factor of its relief in all files."""
         rows, columns = normal_map.shape
-        self.size, self.foreground, self.strength = (columns, rows), normal_map.foreground, strength or 1.0
-
-    def add_figures(
-        self, measured: Sequence[Surface], written: Sequence[Surface], normal_map: NormalMap | MapOnDisk
-    ) -> None:
-        """Record the figures of surfaces as they were measured, and the uncertainty of the heights that are written."""
-        self.levels = [_figures(before, after, normal_map) for before, after in zip(measured, written, strict=True)]
+        self.figures |= {"size": (columns, rows), "foreground": normal_map.foreground, "strength": strength or 1.0}
 
     def add_surfaces(self, surfaces: Sequence[Surface]) -> None:
-        """Record the jumps of the finest surface, and the seconds by stage."""
-        self.repeats = None if surfaces[0].repeats is None else str(surfaces[0].repeats)
-        found, walls = surfaces[0].discontinuities, len(surfaces[0].walls)
+        """Record jumps, walls and tolerance of the finest surface, and the seconds by stage."""
+        first = surfaces[0]
+        found, tolerance = first.discontinuities, getattr(first.decimation, "tolerance", None)
         if found is not None:
-            self.walls = {"faces": walls, "length": found.length if walls else 0.0}
             certainty = min((line.certainty for line in found.lines), default=None)
-            self.jumps = {"lines": len(found.lines), "length": found.length, "certainty": certainty}
-            self.jumps_text = str(found)
-        tolerance = getattr(surfaces[0].decimation, "tolerance", None)
+            self.figures["jumps"] = {"lines": len(found.lines), "length": found.length, "certainty": certainty}
+            self.figures["walls"] = {"faces": len(first.walls), "length": found.length if len(first.walls) else 0.0}
         if tolerance is not None:
-            self.tolerance = {**asdict(tolerance), "met": tolerance.met}
+            self.figures["tolerance"] = {**asdict(tolerance), "met": tolerance.met}
+        self.figures["repeats"] = None if first.repeats is None else str(first.repeats)
         # All levels come from one decimation, whose seconds the coarsest one holds in full.
         self.seconds |= getattr(surfaces[-1].decimation, "seconds", {})
         for surface in surfaces:
             for stage, seconds in surface.integration.seconds.items() if surface.integration else ():
                 self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
 
+    def add_figures(
+        self, measured: Sequence[Surface], written: Sequence[Surface], normal_map: NormalMap | MapOnDisk
+    ) -> None:
+        """Record the figures of surfaces as they were measured, and the uncertainty of the heights that are written."""
+        levels = [_figures(before, after, normal_map) for before, after in zip(measured, written, strict=True)]
+        self.figures |= {"levels": levels, **levels[0]}
+        counts, wanted = (", ".join(str(level[name]) for level in levels) for name in ("vertices", "requested"))
+        asked = "" if wanted == counts or levels[0]["requested"] is None else f", {wanted} asked for"
+        self.fields["vertices"] = f"{counts} for {count_text(normal_map.foreground, 'pixel')}{asked}"
+        if any(level["mae"] is not None for level in levels):
+            self.fields["angle"] = f"{', '.join(map(_angle, levels))} to the normals (mean)"
+        if any(level["coverage"] is not None for level in levels):
+            covered, spilled = (_shares(name, levels) for name in ("covered", "spilled"))
+            self.fields["coverage"] = f"{covered} of the foreground, {spilled} outside it"
+        if all(level["uncertainty"] is not None for level in levels):
+            self.fields["heights"] = _deviations(levels, normal_map)
+        if (tilt := relief_tilt(written[0])) is not None:
+            self.figures["tilt"] = {"degrees": tilt.tilt, "direction_degrees": tilt.direction}
+            self.fields["tilted"] = f"by {str(tilt).partition('tilt ')[2]}; --flatten plane takes it away"
+        if (found := measured[0].discontinuities) is not None:
+            hint = "; --jumps FILE shows them, --continuous switches them off" if found.lines else ""
+            self.fields["jumps"] = f"{found}{hint}"
+            if walls := len(measured[0].walls):
+                self.fields["walls"] = f"{count_text(walls, 'face')} closing {found.length:.0f} px of jumps"
+        if self.figures["repeats"] is not None:
+            self.fields["repeats"] = self.figures["repeats"]
+        if (strength := self.figures["strength"]) != 1:
+            self.fields["strength"] = f"heights multiplied by {strength:g} in all files: no measurement"
+
     def add_solid(self, surface: Surface, solids: Sequence[Solid]) -> None:
         """Record what was taken away from the heights, and the finest solid."""
-        self.flattening = _picked(surface.flattening, **FLATTENING)
+        self.figures["flattening"] = _picked(surface.flattening, **FLATTENING)
         if surface.flattening is not None:
-            self.shape_lines.append(field_text("flattened", str(surface.flattening)))
-        if solids:
-            solid = solids[0]
-            self.solid = {name: getattr(solid, name) for name in ("extent", "volume", "units", "scale")}
-            self.solid |= {"pieces": len(solid.volumes), "vertices": len(solid.vertices), "faces": len(solid.faces)}
-            self.shape_lines.append(field_text("solid", f"{solid}; watertight"))
+            self.fields["flattened"] = str(surface.flattening)
+        for solid in solids[:1]:
+            figures = {name: getattr(solid, name) for name in ("extent", "volume", "units", "scale")}
+            figures |= {"pieces": len(solid.volumes), "vertices": len(solid.vertices), "faces": len(solid.faces)}
+            self.figures["solid"] = figures
+            self.fields["solid"] = f"{solid}; watertight"
 
     def as_json(self) -> str:
         """Return one line of JSON, with the figures of the finest surface and those of all levels."""
-        first = self.levels[0] if self.levels else dict.fromkeys(LEVEL)
-        content = {"input": str(self.source), **asdict(self), **first}
-        content["outputs"] = [str(path) for path in self.outputs]
-        content["seconds"] = {stage: round(seconds, 4) for stage, seconds in self.seconds.items()}
-        return json_text({name: content[name] for name in CONTENT})
+        files = {"input": str(self.source), "outputs": [str(path) for path in self.outputs]}
+        seconds = {stage: round(seconds, 4) for stage, seconds in self.seconds.items()}
+        return json_text(self.figures | files | {"seconds": seconds, "warnings": self.warnings, "error": self.error})
 
     def lines(self) -> list[str]:
         """Return the text for a single input."""
-        counts = ", ".join(str(level["vertices"]) for level in self.levels)
-        wanted = ", ".join(str(level["requested"]) for level in self.levels)
-        asked = "" if wanted == counts or self.levels[0]["requested"] is None else f", {wanted} asked for"
-        fields = {"vertices": f"{counts} for {count_text(self.foreground or 0, 'pixel')}{asked}"}
-        if any(level["mae"] is not None for level in self.levels):
-            fields["angle"] = f"{', '.join(map(_angle, self.levels))} to the normals (mean)"
-        if any(level["coverage"] is not None for level in self.levels):
-            covered, spilled = (_shares(name, self.levels) for name in ("covered", "spilled"))
-            fields["coverage"] = f"{covered} of the foreground, {spilled} outside it"
-        if self.levels and all(level["uncertainty"] is not None for level in self.levels):
-            fields["heights"] = _deviations(self.levels)
-        if self.jumps_text is not None:
-            hint = "; --jumps FILE shows them, --continuous switches them off" * bool(
-                self.jumps and self.jumps["lines"]
-            )
-            fields["jumps"] = f"{self.jumps_text}{hint}"
-        if self.walls and self.walls["faces"]:
-            faces = count_text(self.walls["faces"], "face")
-            fields["walls"] = f"{faces} closing {self.walls['length']:.0f} px of jumps"
-        if self.repeats is not None:
-            fields["repeats"] = self.repeats
-        if self.strength != 1:
-            fields["strength"] = f"heights multiplied by {self.strength:g} in all files: no measurement"
-        lines = [field_text(label, text) for label, text in fields.items()]
-        return [*lines, *self.shape_lines, *(field_text("wrote", path_text(path)) for path in self.outputs)]
+        wrote = [field_text("wrote", path_text(path)) for path in self.outputs]
+        return [*(field_text(label, text) for label, text in self.fields.items()), *wrote]
 
     def cells(self) -> list[str]:
         """Return the row of one of several inputs in the table of `table_of`."""
+        levels = self.figures["levels"]
         return [
             path_text(self.source),
-            ", ".join(str(level["vertices"]) for level in self.levels),
-            ", ".join(map(_angle, self.levels)),
+            ", ".join(str(level["vertices"]) for level in levels),
+            ", ".join(map(_angle, levels)),
             f"{self.seconds['total']:.1f}",
             ", ".join(path_text(path.name) for path in self.outputs),
         ]
 
 
-def table_of(sources: Sequence[Path]) -> PrintedTable:
-    """Return the table of the summaries of several inputs."""
+def table_of(
+    sources: Sequence[Path],
+    titles: Sequence[str] = ("vertices", "angle", "seconds", "wrote"),
+    widths: Sequence[int] = (-8, -7, -7),
+) -> PrintedTable:
+    """Return a table with a row for each of several inputs; that of their summaries by default."""
     longest = max(len(path_text(source)) for source in sources)
-    return PrintedTable(["input", "vertices", "angle", "seconds", "wrote"], [min(longest, LONGEST_NAME), -8, -7, -7])
+    return PrintedTable(["input", *titles], [min(longest, LONGEST_NAME), *widths])
 
 
 def _angle(level: dict[str, Any]) -> str:
@@ -183,13 +152,16 @@ def _shares(name: str, levels: Sequence[dict[str, Any]]) -> str:
     return ", ".join(f"{100 * level['coverage'][name]:.2f} %" for level in levels)
 
 
-def _deviations(levels: Sequence[dict[str, Any]]) -> str:
+def _deviations(levels: Sequence[dict[str, Any]], normal_map: NormalMap | MapOnDisk) -> str:
     """Return the standard deviations of the heights of levels as text."""
     found = [level["uncertainty"] for level in levels]
     medians, by_noise, by_mesh = (
         ", ".join(part_text(each[key], each["median"]) for each in found) for key in ("median", "noise", "mesh")
     )
-    noise = f"± {by_noise} by noise of {found[0]['noise_degrees']:.2f}° on the normals"
+    degrees, cause = found[0]["noise_degrees"], "noise of {:.2f}° on the normals"
+    if is_inconsistency(degrees, normal_map.repairs, normal_map.foreground):
+        cause = "an inconsistency of the normals of {:.2f}°"
+    noise = f"± {by_noise} by {cause.format(degrees)}"
     units = found[0]["units"]
     return f"± {medians} {units} (median standard deviation): {noise}, ± {by_mesh} by the mesh"
 

@@ -17,8 +17,7 @@ from normalmesh.array_types import Bool, Float, Int32
 from normalmesh.decimation import _thinning
 from normalmesh.decimation._thinning import SPACE_QUADRIC, SpaceArrays
 from normalmesh.mesh.closed_mesh import ClosedMesh
-from normalmesh.mesh.cut_mesh import fans
-from normalmesh.mesh.screen_mesh import ScreenMesh, corner_table
+from normalmesh.mesh.screen_mesh import ScreenMesh, corner_table, fans, inner_edges
 from normalmesh.mesh.surface import Surface
 
 #: Share of the vertices that thinning keeps, of those that are not on the border of the part.
@@ -114,5 +113,5 @@ def _fans(faces: Int32, vertex_count: int) -> tuple[Int32, Int32, Int32]:
     A part may have several fans around a vertex, with faces of other parts between them. A closed mesh must not.
     """
     opposite, _, _ = corner_table(faces, vertex_count)
-    fan, place = fans(faces, opposite, np.flatnonzero(opposite > np.arange(len(opposite))))
+    fan, place = fans(faces, opposite, inner_edges(opposite))
     return place, fan.reshape(-1, 3), opposite

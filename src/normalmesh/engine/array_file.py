@@ -10,7 +10,7 @@ import json
 import os
 import pickle
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -28,6 +28,8 @@ HEAD, CHECK = len(MAGIC) + 9, 4
 
 #: Arrays by name, in memory or in a file.
 Arrays = Mapping[str, NDArray[Any]]
+#: What does the tasks of a stage, and returns their results: :meth:`.Engine.run`.
+Run = Callable[..., Mapping[Any, Arrays]]
 #: Name, type and shape of an array.
 Entry = tuple[str, str, list[int]]
 

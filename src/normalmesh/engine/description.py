@@ -46,22 +46,23 @@ def description_of(name: str, value: object) -> dict[str, object]:
         return _file(name, value)
     if is_dataclass(value) and not isinstance(value, type):
         parts = {each.name: getattr(value, each.name) for each in fields(value)}
-        return {name: type(value).__name__} | _described(name, parts)
+        return {name: type(value).__name__} | described_parts(parts, f"{name}.")
     if isinstance(value, Mapping):
-        return _described(name, value)
+        return described_parts(value, f"{name}.")
     if isinstance(value, list | tuple):
-        items = _described(name, dict(enumerate(value)))
+        items = described_parts(dict(enumerate(value)), f"{name}.")
         return items if len(value) <= FEW else {name: f"{len(value)} items, hash {_hash(json.dumps(items).encode())}"}
     if type(value).__reduce__ is not object.__reduce__:  # such as an array on disk, which pickles as what defines it
-        return {name: type(value).__name__} | _described(name, dict(enumerate(value.__reduce__()[1])))
+        return {name: type(value).__name__} | described_parts(dict(enumerate(value.__reduce__()[1])), f"{name}.")
     text = str(value)
     return {name: type(value).__name__ if " at 0x" in text else text}  # addresses differ each time
 
 
-def _described(name: str, parts: Mapping[Any, object]) -> dict[str, object]:
+def described_parts(parts: Mapping[Any, object], prefix: str = "") -> dict[str, object]:
+    """Describe values under their names after a prefix."""
     found: dict[str, object] = {}
     for part, value in parts.items():
-        found |= description_of(f"{name}.{part}", value)
+        found |= description_of(f"{prefix}{part}", value)
     return found
 
 

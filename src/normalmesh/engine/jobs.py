@@ -24,27 +24,15 @@ PASSING = (OSError, MemoryError)
 
 @dataclass(frozen=True)
 class Job:
-    """A task: ``function(*arguments)`` returns arrays by name, which become the result.
+    """A task: ``function(*arguments)`` returns arrays by name, which become the result."""
 
-    Attributes
-    ----------
-    name
-        Names of the stage and of the task.
-    result
-        The file to write.
-    cores, sharing
-        Number of cores of a machine that may be used, by default all, and of jobs that share them.
-    code
-        The code of the process that made the job.
-    """
-
-    name: str
+    name: str  # names of the stage and of the task
     function: Callable[..., Arrays]
     arguments: tuple[Any, ...]
-    result: ArrayFile
-    cores: int | None
-    sharing: int
-    code: str
+    result: ArrayFile  # to be written
+    cores: int | None  # of a machine that may be used, by default all
+    sharing: int  # number of jobs that share them
+    code: str  # of the process that made the job
 
 
 @dataclass(frozen=True)

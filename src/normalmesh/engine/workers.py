@@ -59,14 +59,8 @@ class ThisProcess:
 class DaskWorkers:
     """The workers of a Dask cluster. Large arguments travel through files in a folder.
 
-    Parameters
-    ----------
-    client
-        Its client.
-    count
-        Number of workers, if each has one thread, and is started again when it dies; else they are counted.
-    memory
-        Bytes that a job needs, for which workers that are counted must have the memory.
+    ``count`` is their number if each has one thread, and is started again when it dies; else they are counted, and must
+    have ``memory`` bytes for each job.
     """
 
     is_here = False
@@ -159,21 +153,11 @@ def _outcome(future: Future[Any], job: Job, error: BaseException | None) -> Outc
 def started_workers(
     count: int | None, cluster: Client | str | None, cores: int | None, fitting: int, memory: float = 0.0
 ) -> Iterator[Workers]:
-    """Yield workers for as long as the block lasts.
+    """Yield workers for as long as the block lasts: of a cluster, given by its client or address, or of this machine.
 
-    Parameters
-    ----------
-    count
-        Number of processes on this machine; 0 for this one only. By default as many as there are cores or ``fitting``,
-        or this one only if these are fewer than two, or Dask is missing.
-    cluster
-        The client or the address of a cluster to use instead.
-    cores
-        Number of cores to use on this machine, by default all.
-    fitting
-        Number of processes that there is work and memory for.
-    memory
-        Bytes that a job needs.
+    Here there are ``count`` processes, 0 for this one only. By default there are as many as ``cores``, or as the work
+    and the memory are ``fitting`` for, or this one only if these are fewer than two, or Dask is missing. A job needs so
+    many bytes of ``memory``.
     """
     if cluster is not None:
         with _connected(cluster) as client:

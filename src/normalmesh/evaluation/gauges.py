@@ -30,30 +30,20 @@ class DepthGauge:
 
     def squares(self) -> Float:
         """Return the errors (K,) after least-squares alignment."""
-        count = np.bincount(self.component)
-        errors: Float
         if not self.is_scale:
-            shift = np.bincount(self.component, self.found - self.truth) / np.maximum(count, 1)
-            errors = self.found - self.truth - shift[self.component]
-            return errors
+            return self._centred(self.found - self.truth)
         least = np.bincount(self.component, self.found * self.truth)
         scale = least / np.maximum(np.bincount(self.component, self.found**2), 1e-300)
-        errors = scale[self.component] * self.found - self.truth
-        return errors
+        return scale[self.component] * self.found - self.truth
 
     def absolutes(self) -> Float:
         """Return the errors (K,) after alignment by the median difference or ratio."""
         from scipy import ndimage
 
-        which = np.unique(self.component)
-        errors: Float
-        if not self.is_scale:
-            shift = ndimage.median(self.found - self.truth, self.component, which)
-            errors = self.found - self.truth - shift[np.searchsorted(which, self.component)]
-            return errors
-        ratio = ndimage.median(self.truth / self.found, self.component, which)
-        errors = ratio[np.searchsorted(which, self.component)] * self.found - self.truth
-        return errors
+        values = self.truth / self.found if self.is_scale else self.found - self.truth
+        which, place = np.unique(self.component, return_inverse=True)
+        medians: Float = ndimage.median(values, self.component, which)[place]
+        return medians * self.found - self.truth if self.is_scale else values - medians
 
     def lacks_level(self) -> bool:
         """Return whether a constant, which a scale does not add, explains nearly all of the error."""
@@ -84,19 +74,12 @@ class DepthGauge:
 
 
 class Motions(NamedTuple):
-    """What moves points p of component c to ``scale[c] · rotation[c] (p − origin[c]) + target[c]``.
+    """What moves points p of component c to ``scale[c] · rotation[c] (p − origin[c]) + target[c]``."""
 
-    Attributes
-    ----------
-    scale : (C,)
-    rotation : (C, 3, 3)
-    origin, target : (C, 3)
-    """
-
-    scale: Float
-    rotation: Float
-    origin: Float
-    target: Float
+    scale: Float  # (C,)
+    rotation: Float  # (C, 3, 3)
+    origin: Float  # (C, 3)
+    target: Float  # (C, 3)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from scipy import ndimage
 from normalmesh.arguments import checked_array, checked_instance
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.errors import NormalMeshError, shape_text
-from normalmesh.mesh.cut_mesh import edge_ends, following
-from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.mesh.cut_mesh import edge_ends
+from normalmesh.mesh.screen_mesh import ScreenMesh, following
 from normalmesh.mesh.surface import Surface, face_crosses
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
@@ -271,14 +271,11 @@ def _coincide(places: Int) -> tuple[Int, Bool]:
 
 def _near_background(points: Float, mask: Bool) -> Bool:
     """Return which points (..., 2), given as u, v, have a background pixel at most OUTLINE from their own pixel."""
-    padded = np.pad(mask, OUTLINE + 1)
-    last = np.array(padded.shape[::-1]) - OUTLINE - 1
-    columns, rows = np.moveaxis(np.clip(np.floor(points) + OUTLINE + 1, OUTLINE, last).astype(np.int64), -1, 0)
-    near = np.zeros(points.shape[:-1], np.bool_)
-    for down in range(-OUTLINE, OUTLINE + 1):
-        for right in range(-OUTLINE, OUTLINE + 1):
-            near |= ~padded[rows + down, columns + right]
-    return near
+    near = ndimage.maximum_filter(~np.pad(mask, OUTLINE + 1), 2 * OUTLINE + 1)
+    last = np.array(near.shape[::-1]) - 1
+    columns, rows = np.moveaxis(np.clip(np.floor(points) + OUTLINE + 1, 0, last).astype(np.int64), -1, 0)
+    found: Bool = near[rows, columns]
+    return found
 
 
 def _next_on_boundary(mesh: ScreenMesh, corners: Integer) -> Integer:

@@ -18,12 +18,12 @@ from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.gauges import DepthGauge, PointGauge
 from normalmesh.evaluation.looks import Looks, looks_of
-from normalmesh.evaluation.synthetic.image_geometry import pixel_centres
+from normalmesh.evaluation.synthetic.relief_case import pixel_centres
 from normalmesh.mesh.surface import Surface, face_normals
 from normalmesh.normals.camera import MAX_COORDINATE, Camera
 from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.heights import read_depth_map
 from normalmesh.output.mesh_formats import MESH_SUFFIXES
 from normalmesh.output.mesh_libraries import surface_of
 from normalmesh.runtime.row_blocks import row_blocks
@@ -158,7 +158,11 @@ def evaluate(
     """
     checked_bool(each_component, "each_component")
     if isinstance(truth, NormalMap):
-        units = _units(result, truth.camera, checked_align(align, truth.camera))
+        units = truth.camera.default_units
+        # Depths that state no unit have that of a surface whose size is not aligned.
+        is_sized = checked_align(align, truth.camera) in ("offset", "rigid")
+        if is_sized and isinstance(result, Surface) and result.units != "px":
+            units = result.units
         truth = Case("truth", truth, None if depth is None else _true_depth(depth), units=units)
     elif not isinstance(truth, Case):
         raise NormalMeshError(f"truth must be a normalmesh.NormalMap or a case, not {type(truth).__name__}")
@@ -195,16 +199,9 @@ def evaluate(
         depth_error=error,
         angles=angles,
         units=truth.units,
-        looks=None if found.surface is None else looks_of(found.surface, found.owners, normal_map),
+        looks=looks_of(found.surface, found.owners, normal_map) if found.surface and found.owners is not None else None,
         align=align,
     )
-
-
-def _units(result: object, camera: Camera, align: str) -> str:
-    """Return the unit of errors against depths that state none: that of a surface whose size is not aligned."""
-    if isinstance(result, Surface) and result.units != "px" and align in ("offset", "rigid"):
-        return result.units
-    return camera.default_units
 
 
 def _true_depth(depth: ArrayLike | str | PathLike[str]) -> Float:
@@ -240,21 +237,16 @@ def _depth_gauge(
     return PointGauge(points, true_points, which, camera, has_scale=align == "similarity"), both
 
 
-def _angles(
-    found: Floating,
-    true: Floating,
-    component: Int32,
-    gauge: DepthGauge | PointGauge | None,
-) -> Float:
+def _angles(found: Floating, true: Floating, component: Int32, gauge: DepthGauge | PointGauge | None) -> Float:
     """Return the angles (H, W) in degrees between true normals (H, W, 3) and those found, turned as the gauge is."""
-    angles = np.empty(component.shape)
-    # A component without a true depth is not turned.
-    rotations = np.tile(np.eye(3), (int(component.max()) + 1, 1, 1))
+    angles, rotations = np.empty(component.shape), None
     if isinstance(gauge, PointGauge):
+        # A component without a true depth is not turned.
+        rotations = np.tile(np.eye(3), (int(component.max()) + 1, 1, 1))
         rotations[: len(gauge.motions.rotation)] = gauge.motions.rotation
     for rows in row_blocks(component.shape):
         normals = found[rows]
-        if isinstance(gauge, PointGauge):
+        if rotations is not None:
             normals = np.einsum("hwij,hwj->hwi", rotations[component[rows]], normals)
         angles[rows] = angles_between(normals, true[rows])
     return angles
@@ -347,7 +339,7 @@ class _Rasterised:
     normals: Floating
     vertices: int
     surface: Surface | None = None
-    owners: Int32 = field(default_factory=lambda: np.zeros((0, 0), np.int32))
+    owners: Int32 | None = None
 
     @classmethod
     def of(
@@ -358,7 +350,11 @@ class _Rasterised:
                 raise NormalMeshError(
                     f"the surface has {shape_text(result.shape)} pixels but the truth has {shape_text(shape)}"
                 )
-            _check_camera(result.camera, camera)
+            if result.camera != camera:
+                raise NormalMeshError(
+                    f"the surface was seen by another camera ({result.camera}) than the truth ({camera}): their depths "
+                    "differ; reconstruct the surface with the camera of the truth"
+                )
             return cls(result.depth_map(), result.normal_map(), len(result.vertices), result, result.owners()[1])
         if isinstance(result, str | PathLike):
             if checked_path(result, "result").suffix.lower() in MESH_SUFFIXES:
@@ -386,14 +382,6 @@ class _Rasterised:
         normals[rows, columns] *= np.where((normals[rows, columns] * to_viewer).sum(axis=1) < 0, -1, 1)[:, None]
         normals[hit < 0] = 0
         return cls(depth, normals, len(vertices), seen, hit)
-
-
-def _check_camera(given: Camera, expected: Camera) -> None:
-    if given != expected:
-        raise NormalMeshError(
-            f"the surface was seen by another camera ({given}) than the truth ({expected}): their depths differ; "
-            "reconstruct the surface with the camera of the truth"
-        )
 
 
 def surface_seen(model: TriangleModel, camera: Camera, shape: tuple[int, int]) -> Surface | None:

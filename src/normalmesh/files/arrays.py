@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import warnings
 import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,8 +14,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.array_types import Float32
-from normalmesh.errors import NormalMeshWarning, path_text, shape_text
+from normalmesh.errors import path_text, shape_text, warn_caller
 from normalmesh.files.formats import file_format, reading, unknown_format, unusable
 from normalmesh.files.matlab import list_variables, read_variable
 from normalmesh.files.size_limits import check_image_size
@@ -40,46 +38,65 @@ MAX_HEADER_SIZE = 10_000
 Shapes = dict[str, tuple[int, ...]]
 
 
-def read_npy(path: Path) -> NDArray[np.generic]:
+def read_npy(path: Path) -> NDArray[Any]:
     """Return the array of an NPY file, memory-mapped."""
     with reading(path, "NPY"):
         with path.open("rb") as file:
             shape, _, _ = npy_header(file)
         _check_array_size(path, shape, np.dtype(np.void))
-        array: NDArray[np.generic] = np.load(path, mmap_mode="r", allow_pickle=False)
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     return array
 
 
-def read_npz(path: Path, variable: str | None) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
-    """Return the normals (H, W, 3 or 4) of an NPZ file, and its mask (H, W) or None."""
-    with reading(path, "NPZ"):
-        return _normals_and_mask(path, _npz_shapes(path), variable, partial(_npz_array, path))
-
-
-def read_mat(path: Path, variable: str | None) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
-    """Return the normals (H, W, 3 or 4) of a MAT file of version 5 to 7, and its mask (H, W) or None."""
-    with reading(path, "MAT"):
-        return _normals_and_mask(path, _mat_shapes(path), variable, partial(_mat_array, path))
+def read_normals(path: Path, file_format: str, variable: str | None) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Return the normals (H, W, 3 or 4) of an NPZ or MAT file (version 5 to 7), and its mask (H, W) or None."""
+    with reading(path, file_format):
+        shapes, load = _opened(path, file_format)
+        pair = _slope_names(shapes) if variable is None else None
+        arrays = [load(name) for name in pair or [_chosen_name(path, shapes, variable, _NORMALS)]]
+        mask = next((other for other in shapes if is_mask_name(other)), None)
+        if mask is not None and not shapes[mask]:
+            warn_caller(
+                f"{path_text(path)}: its variable {mask} is no array of numbers and was ignored; save it as one, or "
+                "give a mask"
+            )
+            mask = None
+        if pair and any(array.dtype.kind != "f" for array in arrays):
+            raise unusable(path, f"slopes must be floats, not {' and '.join(str(array.dtype) for array in arrays)}")
+        return normals_of_gradients(arrays[0], arrays[1]) if pair else arrays[0], None if mask is None else load(mask)
 
 
 def read_array_size(path: Path, file_format: str) -> tuple[int, int]:
     """Return rows and columns of the normals of an NPZ or MAT file, from their header."""
     with reading(path, file_format):
-        shapes = {"NPZ": _npz_shapes, "MAT": _mat_shapes}[file_format](path)
+        shapes, _ = _opened(path, file_format)
         pair = _slope_names(shapes)
         rows, columns = shapes[pair[0] if pair else _chosen_name(path, shapes, None, _NORMALS)][:2]
         _check_array_size(path, (rows, columns), np.dtype(np.void))
     return rows, columns
 
 
-def read_depth_array(path: Path, file_format: str, variable: str | None) -> NDArray[np.generic]:
+def read_depth_array(path: Path, file_format: str, variable: str | None) -> NDArray[Any]:
     """Return the depths (H, W) of an NPZ or MAT file."""
-    shapes_of, load = {"NPZ": (_npz_shapes, _npz_array), "MAT": (_mat_shapes, _mat_array)}[file_format]
     with reading(path, file_format):
-        return load(path, _chosen_name(path, shapes_of(path), variable, _DEPTHS))
+        shapes, load = _opened(path, file_format)
+        return load(_chosen_name(path, shapes, variable, _DEPTHS))
 
 
-def read_npz_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[np.generic]]:
+def _opened(path: Path, file_format: str) -> tuple[Shapes, Callable[[str], NDArray[Any]]]:
+    """Return the shapes of all arrays of a file by name, and what reads one of them."""
+    if file_format == "NPZ":
+        return _npz_shapes(path), partial(_npz_array, path)
+    variables = list_variables(path)
+
+    def load(name: str) -> NDArray[Any]:
+        _check_array_size(path, variables[name].shape, variables[name].dtype)
+        return read_variable(path, variables[name])
+
+    return {name: variable.shape for name, variable in variables.items()}, load
+
+
+def read_npz_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
     """Return those arrays of an NPZ file that have one of several names."""
     if (found := file_format(path)) != "NPZ":
         raise unknown_format(path, found, "an NPZ file")
@@ -88,30 +105,12 @@ def read_npz_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[np.ge
         return {name: _npz_array(path, name) for name in names if name in shapes}
 
 
-def read_npz_camera(path: Path) -> dict[str, NDArray[np.generic]]:
-    """Return the arrays that hold the camera of a normal map in an NPZ file, by name; none if there are none."""
-    with reading(path, "NPZ"):
-        shapes = _npz_shapes(path)
-        wanted = {CAMERA_MATRIX: (3, 3), PIXEL_SIZE: ()}
-        return {name: _npz_array(path, name) for name, shape in wanted.items() if shapes.get(name) == shape}
-
-
-def _npz_array(path: Path, name: str) -> NDArray[np.generic]:
+def _npz_array(path: Path, name: str) -> NDArray[Any]:
     with zipfile.ZipFile(path) as archive:
         with archive.open(f"{name}.npy") as file:
             _check_array_size(path, *npy_header(file)[:2])
         with archive.open(f"{name}.npy") as file:
             return np.lib.format.read_array(file, allow_pickle=False)
-
-
-def _mat_array(path: Path, name: str) -> NDArray[np.generic]:
-    variable = list_variables(path)[name]
-    _check_array_size(path, variable.shape, variable.dtype)
-    return read_variable(path, variable)
-
-
-def _mat_shapes(path: Path) -> Shapes:
-    return {name: variable.shape for name, variable in list_variables(path).items()}
 
 
 def _npz_shapes(path: Path) -> Shapes:
@@ -166,25 +165,6 @@ def chosen_normals(path: Path, shapes: Shapes, variable: str | None) -> str:
     return _chosen_name(path, shapes, variable, _NORMALS)
 
 
-def _normals_and_mask(
-    path: Path, shapes: Shapes, variable: str | None, load: Callable[[str], NDArray[np.generic]]
-) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
-    pair = _slope_names(shapes) if variable is None else None
-    names = pair or (_chosen_name(path, shapes, variable, _NORMALS),)
-    mask = next((other for other in shapes if is_mask_name(other)), None)
-    if mask is not None and not shapes[mask]:
-        warnings.warn(
-            f"{path_text(path)}: its variable {mask} is no array of numbers and was ignored; save it as one, or give "
-            "a mask",
-            NormalMeshWarning,
-            stacklevel=5,
-        )
-        mask = None
-    arrays = [load(name) for name in names]
-    normals = _normals_of_slopes(path, *arrays) if pair else arrays[0]
-    return normals, (None if mask is None else load(mask))
-
-
 def _slope_names(shapes: Shapes) -> tuple[str, str] | None:
     """Return the names of two arrays of slopes of a file, if nothing in it has the shape of normals."""
     if any(_NORMALS.fits(shape) for shape in shapes.values()):
@@ -194,12 +174,6 @@ def _slope_names(shapes: Shapes) -> tuple[str, str] | None:
         if first in named and second in named and shapes[named[first]] == shapes[named[second]]:
             return named[first], named[second]
     return None
-
-
-def _normals_of_slopes(path: Path, p: NDArray[Any], q: NDArray[Any]) -> Float32:
-    if p.dtype.kind != "f" or q.dtype.kind != "f":
-        raise unusable(path, f"slopes must be floats, not {p.dtype} and {q.dtype}")
-    return normals_of_gradients(p, q)
 
 
 def is_mask_name(name: str) -> bool:

@@ -30,22 +30,17 @@ class InputFiles:
     """A set of files that are read. A path is in it if it leads to one of them, by any name or link."""
 
     def __init__(self, paths: Iterable[AnyPath | None] = ()) -> None:
-        self._found: set[tuple[int, int]] = set()
-        self._missing: set[str] = set()
+        self._known: set[object] = set()
         for path in paths:
             if path is not None:
                 self.add(path)
 
     def add(self, path: AnyPath) -> None:
         """Add a file, which need not exist: another command, or the same one, may write it before it is read."""
-        identity = _identity(path)
-        if identity is None:
-            self._missing.add(place_of(path))
-        else:
-            self._found.add(identity)
+        self._known.add(_identity(path) or place_of(path))
 
     def __contains__(self, path: AnyPath) -> bool:
-        return _identity(path) in self._found or place_of(path) in self._missing
+        return not self._known.isdisjoint({_identity(path), place_of(path)})
 
 
 def reject_clashes(targets: Iterable[AnyPath], inputs: InputFiles) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Callable
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +17,30 @@ from normalmesh.files.precision import depth_tolerance, rounding, warn_of_roundi
 from normalmesh.runtime.row_blocks import row_blocks
 from normalmesh.runtime.temporary_files import steps, temporary_path
 
+#: Formats of normals by suffix: the possible bits of a channel, the usual number first.
+NORMAL_BITS = {".png": (16, 8), ".exr": (32, 16), ".tif": (32, 16, 8), ".tiff": (32, 16, 8), ".npy": (32,)}
+#: Suffixes of TIFF files, and of files of normals and of depths that can be written.
+TIFF_SUFFIXES = (".tif", ".tiff")
+NORMALS_SUFFIXES = tuple(NORMAL_BITS)
+DEPTH_SUFFIXES = (".exr", *TIFF_SUFFIXES, ".npy", ".png")
+
 
 def encode_normals(path: Path, normals: Floating, mask: Bool, bits: int | None = None) -> bytes:
     """Encode the channels (H, W, 3) of a normal map in the format of the path's suffix.
 
     PNG: 16 or 8 bit with the mask as alpha. EXR and TIFF: floats of 32 bit with alpha, or fewer bits. NPY: float32,
-    zero outside the mask. ``bits`` is one of :data:`NORMAL_FORMATS`, by default the first one of the format.
+    zero outside the mask. ``bits`` is one of :data:`NORMAL_BITS`, by default the first one of the format.
     """
     suffix = checked_suffix(path, NORMALS_SUFFIXES, "normals")
-    encode, possible = NORMAL_FORMATS[suffix]
+    bits = checked_bits(path, bits, NORMAL_BITS[suffix])
     channels = np.where(mask[..., None], normals, 0).astype(np.float32)
-    return encode(channels, mask, path, checked_bits(path, bits, possible))
+    if suffix == ".npy":
+        return encode_npy(channels)
+    if suffix == ".exr" or bits == 32:
+        stored = np.dstack([channels, mask]).astype(np.float32 if bits == 32 else np.float16)
+        planes = dict(zip("RGBA", np.moveaxis(stored, 2, 0), strict=True))
+        return _exr(path, planes) if suffix == ".exr" else _tiff(stored)
+    return (encode_png if suffix == ".png" else _tiff)(_integers(channels, mask, bits))
 
 
 def checked_bits(path: Path, bits: object, possible: tuple[int, ...]) -> int:
@@ -47,13 +60,14 @@ def encode_depth(path: Path, depth: Floating) -> bytes:
 
     Numbers are float32, or float64 in TIFF and NPY where float32 would round away the relief.
     """
-    suffix = checked_suffix(path, tuple(_DEPTH_ENCODERS), "depths")
-    error, doubles = rounding(depth), False
-    if error > depth_tolerance(depth):
-        doubles = suffix != ".exr"
-        if not doubles:
+    suffix = checked_suffix(path, DEPTH_SUFFIXES[:-1], "depths")
+    error = rounding(depth)
+    is_rounded = error > depth_tolerance(depth)
+    if suffix == ".exr":
+        if is_rounded:
             warn_of_rounding(path, "depths", error, "write NPY or TIFF")
-    return _DEPTH_ENCODERS[suffix](depth.astype(np.float64 if doubles else np.float32), path)
+        return _exr(path, {"Z": depth.astype(np.float32)})
+    return (encode_npy if suffix == ".npy" else _tiff)(depth.astype(np.float64 if is_rounded else np.float32))
 
 
 def encode_mask(path: Path, mask: Bool) -> bytes:
@@ -87,7 +101,9 @@ def encode_png(image: NDArray[np.unsignedinteger]) -> bytes:
 
 def encode_npy(array: Floating) -> bytes:
     """Encode an array as NPY."""
-    return _written(lambda file: np.save(file, array))
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
 
 
 def _integers(normals: Float32, mask: Bool, bits: int) -> NDArray[np.unsignedinteger]:
@@ -100,49 +116,13 @@ def _integers(normals: Float32, mask: Bool, bits: int) -> NDArray[np.unsignedint
     return channels
 
 
-def _normals_png(normals: Float32, mask: Bool, path: Path, bits: int) -> bytes:
-    return encode_png(_integers(normals, mask, bits))
-
-
-def _normals_exr(normals: Float32, mask: Bool, path: Path, bits: int) -> bytes:
-    stored = np.dstack([normals, mask]).astype(np.float32 if bits == 32 else np.float16)
-    return _exr(path, dict(zip("RGBA", np.moveaxis(stored, -1, 0), strict=True)))
-
-
-def _normals_tiff(normals: Float32, mask: Bool, path: Path, bits: int) -> bytes:
-    stored = np.dstack([normals, mask]).astype(np.float32) if bits == 32 else _integers(normals, mask, bits)
-    return _tiff(stored, alpha=True)
-
-
-def _normals_npy(normals: Float32, mask: Bool, path: Path, bits: int) -> bytes:
-    return encode_npy(normals)
-
-
-def _depth_exr(depth: Floating, path: Path) -> bytes:
-    return _exr(path, {"Z": depth})
-
-
-def _depth_tiff(depth: Floating, path: Path) -> bytes:
-    return _tiff(depth)
-
-
-def _depth_npy(depth: Floating, path: Path) -> bytes:
-    return encode_npy(depth)
-
-
-def _tiff(array: NDArray[np.generic], alpha: bool = False) -> bytes:
+def _tiff(array: NDArray[Any]) -> bytes:
+    """Encode an image (H, W), or (H, W, 4) with alpha."""
     import tifffile
 
-    photometric = "rgb" if array.ndim == 3 else "minisblack"
-    extra = ["unassalpha"] if alpha else None
-    return _written(
-        lambda file: tifffile.imwrite(file, array, photometric=photometric, compression="zlib", extrasamples=extra)
-    )
-
-
-def _written(write: Callable[[io.BytesIO], object]) -> bytes:
-    file = io.BytesIO()
-    write(file)
+    file, colours = io.BytesIO(), array.ndim == 3
+    photometric, alpha = ("rgb", ["unassalpha"]) if colours else ("minisblack", None)
+    tifffile.imwrite(file, array, photometric=photometric, compression="zlib", extrasamples=alpha)
     return file.getvalue()
 
 
@@ -160,23 +140,3 @@ def _exr(path: Path, channels: dict[str, Floating]) -> bytes:
             file.touch(mode=0o600, exist_ok=False)
         OpenEXR.File(header, pixels).write(str(file))
         return file.read_bytes()
-
-
-#: Formats of normals by suffix: how they are encoded, and the possible bits of a channel, the usual number first.
-NORMAL_FORMATS: dict[str, tuple[Callable[[Float32, Bool, Path, int], bytes], tuple[int, ...]]] = {
-    ".png": (_normals_png, (16, 8)),
-    ".exr": (_normals_exr, (32, 16)),
-    ".tif": (_normals_tiff, (32, 16, 8)),
-    ".tiff": (_normals_tiff, (32, 16, 8)),
-    ".npy": (_normals_npy, (32,)),
-}
-_DEPTH_ENCODERS: dict[str, Callable[[Floating, Path], bytes]] = {
-    ".exr": _depth_exr,
-    ".tif": _depth_tiff,
-    ".tiff": _depth_tiff,
-    ".npy": _depth_npy,
-}
-#: Suffixes of TIFF files, and of files of normals and of depths that can be written.
-TIFF_SUFFIXES = (".tif", ".tiff")
-NORMALS_SUFFIXES = tuple(NORMAL_FORMATS)
-DEPTH_SUFFIXES = (*_DEPTH_ENCODERS, ".png")

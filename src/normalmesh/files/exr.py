@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
+from contextlib import redirect_stdout
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -21,71 +19,47 @@ from normalmesh.files.size_limits import check_image_size
 if TYPE_CHECKING:
     import OpenEXR
 
-
 _one_at_a_time = Lock()
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Send what OpenEXR prints about damaged files to standard error: standard output is for results."""
-    # One thread at a time: another one would restore the wrong descriptor.
-    with _one_at_a_time, redirect_stdout(sys.stderr):
-        yield
-
-
-@dataclass(frozen=True)
-class Layer:
-    """A layer that can hold normals: its part, and the names of its channels."""
-
-    part: int
-    channels: tuple[str, str, str]
-    alpha: str | None
 
 
 def read_exr(path: Path, layer: str | None) -> Floating:
     """Return the channels (H, W, 3) of the layer named, or the only one, with alpha as a fourth if there is one."""
     with reading(path, "EXR"):
         parts = _read_parts(path)
-        chosen = _chosen_layer(path, parts, layer)
-        part = parts[chosen.part]
-        _refuse_cropped(path, part)
-        names = [*chosen.channels, *([chosen.alpha] if chosen.alpha else [])]
-        return np.stack([_pixels(path, part.channels[name]) for name in names], axis=-1)
+        number, names = _chosen_layer(path, parts, layer)
+        _refuse_cropped(path, parts[number])
+        return np.stack([_pixels(path, parts[number].channels[name]) for name in names], axis=-1)
 
 
 def read_exr_size(path: Path) -> tuple[int, int]:
     """Return rows and columns of the layer that :func:`read_exr` reads, from the header."""
     with reading(path, "EXR"):
-        parts = _read_headers(path)
-        part = parts[_chosen_layer(path, parts, None).part]
+        parts = _opened(path, header_only=True)
+        part = parts[_chosen_layer(path, parts, None)[0]]
         _refuse_cropped(path, part)
         return _size(part)
 
 
 def _read_parts(path: Path) -> list[OpenEXR.Part]:
-    expected = _read_headers(path)
-
-    import OpenEXR
-
-    with _quiet():
-        # Names need not be text.
-        parts: list[OpenEXR.Part] = OpenEXR.File(os.fsencode(path), separate_channels=True).parts
+    expected, parts = _opened(path, header_only=True), _opened(path, separate_channels=True)
     # A part whose pixels are cut off is left out by the reader instead of being reported.
     if len(parts) != len(expected):
         raise ValueError("pixels are missing")
     return parts
 
 
-def _read_headers(path: Path) -> list[OpenEXR.Part]:
-    """Return all parts without pixels, after a check of their sizes."""
+def _opened(path: Path, **options: bool) -> list[OpenEXR.Part]:
+    """Return all parts, after a check of their sizes."""
     try:
         import OpenEXR
     except ImportError as error:
         raise NormalMeshError(f"{path_text(path)}: reading EXR needs OpenEXR; pip install normalmesh[exr]") from error
 
-    with _quiet():
-        parts: list[OpenEXR.Part] = OpenEXR.File(os.fsencode(path), header_only=True).parts
-    for part in parts:
+    # What it prints about damaged files goes to standard error: standard output is for results. One thread at a time:
+    # another one would restore the wrong descriptor. Names need not be text.
+    with _one_at_a_time, redirect_stdout(sys.stderr):
+        parts: list[OpenEXR.Part] = OpenEXR.File(os.fsencode(path), **options).parts
+    for part in parts if "header_only" in options else ():
         check_image_size(path, *_size(part), 4 * len(part.header["channels"]))
     return parts
 
@@ -96,8 +70,11 @@ def _size(part: OpenEXR.Part) -> tuple[int, int]:
     return int(bottom) - int(top) + 1, int(right) - int(left) + 1
 
 
-def _layers(parts: list[OpenEXR.Part]) -> dict[str, Layer]:
-    """Return all layers with the channels R, G, B or X, Y, Z, by name: the part's name and the channels' prefix."""
+def _layers(parts: list[OpenEXR.Part]) -> dict[str, tuple[int, list[str]]]:
+    """Return all layers with the channels R, G, B or X, Y, Z by name, which is the part's and the channels' prefix.
+
+    A layer is the number of its part and the names of its channels; alpha is the fourth, if there is one.
+    """
     layers = {}
     for index, part in enumerate(parts):
         part_name = part.name() if len(parts) > 1 else ""
@@ -110,23 +87,21 @@ def _layers(parts: list[OpenEXR.Part]) -> dict[str, Layer]:
                 label = "/".join(filter(None, [part_name, prefix])) or axes
                 if len(complete) > 1 and label != axes:
                     label = f"{label}.{axes}"
-                layers[label] = Layer(index, (own[axes[0]], own[axes[1]], own[axes[2]]), alpha)
+                layers[label] = index, [own[axis] for axis in axes] + ([alpha] if alpha else [])
     return layers
 
 
-def _chosen_layer(path: Path, parts: list[OpenEXR.Part], name: str | None) -> Layer:
+def _chosen_layer(path: Path, parts: list[OpenEXR.Part], name: str | None) -> tuple[int, list[str]]:
     layers = _layers(parts)
     listed = ", ".join(layers)
     if not layers:
         held = ", ".join(channel.name for part in parts for channel in part.header["channels"]) or "none"
         raise unusable(path, f"no layer has the channels R, G, B or X, Y, Z; the channels are {held}")
-    if name is not None:
-        if name not in layers:
-            raise unusable(path, f"there is no layer {name!r} with three channels; the file holds: {listed}")
-        return layers[name]
-    if len(layers) > 1:
+    if name is not None and name not in layers:
+        raise unusable(path, f"there is no layer {name!r} with three channels; the file holds: {listed}")
+    if name is None and len(layers) > 1:
         raise unusable(path, f"several layers could be the normals: {listed}; name one as variable=…")
-    return next(iter(layers.values()))
+    return next(iter(layers.values())) if name is None else layers[name]
 
 
 def _refuse_cropped(path: Path, part: OpenEXR.Part) -> None:

@@ -83,13 +83,11 @@ def _is_tga(path: Path, head: bytes) -> bool:
         return False
     if not any(head[12:14]) or not any(head[14:16]):
         return False
-    return path.suffix.lower() in TGA_SUFFIXES or _last_bytes(path, 18).startswith(b"TRUEVISION-XFILE")
-
-
-def _last_bytes(path: Path, count: int) -> bytes:
+    if path.suffix.lower() in TGA_SUFFIXES:
+        return True
     with path.open("rb") as file:
-        file.seek(max(path.stat().st_size - count, 0))
-        return file.read(count)
+        file.seek(max(path.stat().st_size - 18, 0))
+        return file.read().startswith(b"TRUEVISION-XFILE")
 
 
 def _first_bytes(path: Path) -> bytes:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import struct
-import warnings
 import zlib
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
@@ -22,11 +21,11 @@ from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_path
 from normalmesh.array_types import Float, Floating
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, shape_text
+from normalmesh.errors import NormalMeshError, path_text, shape_text, warn_caller
 from normalmesh.files.atomic import Files
 from normalmesh.files.encoding import encode_depth, encode_png
 from normalmesh.files.formats import file_format, mapped, read_text, reading, unusable
-from normalmesh.files.images import read_image_size
+from normalmesh.files.images import png_chunks, read_image_size
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.perspective import Perspective
@@ -73,7 +72,8 @@ class HeightRange:
     def __post_init__(self) -> None:
         numbers = [self.black, self.white, self.strength, *np.ravel(self.K or ())]
         numbers += [] if self.pixel_size is None else [self.pixel_size]
-        if not all(_is_finite(number) for number in numbers):
+        plain = (isinstance(number, int | float) and not isinstance(number, bool) for number in numbers)
+        if not all(plain) or not all(map(math.isfinite, numbers)):
             raise NormalMeshError("black, white, pixel_size, K and strength of a height range must be finite numbers")
         if self.K is not None and np.shape(self.K) != (3, 3):
             raise NormalMeshError(f"K of a height range must be 3×3, not {shape_text(np.shape(self.K))}")
@@ -110,10 +110,6 @@ class HeightRange:
         return {**head, **asdict(self), "formula": self.formula}
 
 
-def _is_finite(number: object) -> bool:
-    return isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
-
-
 def range_of_camera(camera: Camera, units: str | None, strength: float = 1.0) -> HeightRange:
     """Return what is known of the heights that a camera sees; black and white are still to be set."""
     matrix = camera.matrix()
@@ -124,24 +120,11 @@ def range_of_camera(camera: Camera, units: str | None, strength: float = 1.0) ->
 def depth_files(path: Path, depth: Floating, about: HeightRange | None = None) -> Files:
     """Encode a depth map (H, W), NaN where there is none, in the format of the path's suffix, with files beside it.
 
-    ``about`` has unit, pixel size and camera, which only PNG holds.
+    ``about`` has unit, pixel size and camera, which only PNG holds, with a JSON file beside it; black and white follow
+    from the depths. Heights in PNG are rounded to 1/65534 of their range.
     """
-    if path.suffix.lower() == PNG:
-        return height_png_files(path, depth, about)
-    return {path: encode_depth(path, depth)}
-
-
-def depth_companions(path: Path) -> list[Path]:
-    """Return the files that are written beside a depth map."""
-    return [sidecar(path)] if path.suffix.lower() == PNG else []
-
-
-def height_png_files(path: Path, depth: Floating, about: HeightRange | None = None) -> Files:
-    """Encode a depth map (H, W), NaN where there is none, as PNG, and the JSON file beside it.
-
-    ``about`` has unit, pixel size and camera; black and white follow from the depths. Heights are rounded to 1/65534 of
-    their range.
-    """
+    if path.suffix.lower() != PNG:
+        return {path: encode_depth(path, depth)}
     about = HeightRange(0.0, 0.0) if about is None else about
     known = np.isfinite(depth)
     if not known.any():
@@ -161,6 +144,11 @@ def height_png_files(path: Path, depth: Floating, about: HeightRange | None = No
     text = json.dumps(description, ensure_ascii=False)
     image = _with_text(encode_png(values), {KEYWORD: text, b"Description": about.formula})
     return {sidecar(path): (json.dumps(description, ensure_ascii=False, indent=2) + "\n").encode(), path: image}
+
+
+def depth_companions(path: Path) -> list[Path]:
+    """Return the files that are written beside a depth map."""
+    return [sidecar(path)] if path.suffix.lower() == PNG else []
 
 
 def is_height_png(path: Path) -> bool:
@@ -200,14 +188,14 @@ def read_height_range(path: str | PathLike[str]) -> HeightRange | None:
     found = stored_range(path)
     if found is None or (found.pixel_size is None and found.K is None):
         return found
-    described, size = _described_shape(path), read_image_size(path, "PNG")
-    if described in (None, size):
+    _, content = _description(path) or (path, {})
+    described = tuple(side for name in ("rows", "columns") if isinstance(side := content.get(name), int))
+    size = read_image_size(path, "PNG")
+    if described == size or len(described) < 2:
         return found
-    warnings.warn(
+    warn_caller(
         f"{path_text(path)} has {shape_text(size)} pixels, but its description is of {shape_text(described)}: it was "
-        "resized or cropped, so its pixel size and camera are not known; give them (camera=, --pixel-size)",
-        NormalMeshWarning,
-        stacklevel=2,
+        "resized or cropped, so its pixel size and camera are not known; give them (camera=, --pixel-size)"
     )
     return replace(found, pixel_size=None, K=None)
 
@@ -227,13 +215,6 @@ def stored_range(path: Path) -> HeightRange | None:
             raise unusable(source, str(error)) from error
 
 
-def _described_shape(path: Path) -> tuple[int, int] | None:
-    """Return the rows and columns of the image that was written, if its description has them."""
-    _, content = _description(path) or (path, {})
-    rows, columns = content.get("rows"), content.get("columns")
-    return (rows, columns) if isinstance(rows, int) and isinstance(columns, int) else None
-
-
 def _description(path: Path) -> tuple[Path, dict[str, Any]] | None:
     """Return the file that describes the heights of a PNG, itself or the one beside it, and what it says."""
     if file_format(path) != "PNG":
@@ -241,59 +222,45 @@ def _description(path: Path) -> tuple[Path, dict[str, Any]] | None:
     text, source = _text(path), path
     if text is None:
         source = sidecar(path)
-        text = read_text(source, "JSON") if source.is_file() and _may_describe(source) else None
-    if text is None:
-        return None
-    content = _parsed(source, text)
-    # A description from beside the file must be of this image.
-    if content is None or (source != path and content.get("image") != path.name):
-        return None
-    return source, content
-
-
-def _may_describe(path: Path) -> bool:
-    return 0 < path.stat().st_size <= MAX_DESCRIPTION
-
-
-def _parsed(path: Path, text: str) -> dict[str, Any] | None:
-    """Return a description of heights; None if the text is something else."""
+        if not source.is_file() or not 0 < source.stat().st_size <= MAX_DESCRIPTION:
+            return None
+        text = read_text(source, "JSON")
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
         if FORMAT in text:
-            raise unusable(path, "the description of its heights is damaged; remove it to read plain values") from None
+            reason = "the description of its heights is damaged; remove it to read plain values"
+            raise unusable(source, reason) from None
         return None
-    return content if isinstance(content, dict) and content.get("format") == FORMAT else None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        return None
+    # A description from beside the file must be of this image.
+    return (source, content) if source == path or content.get("image") == path.name else None
 
 
 def _text(path: Path) -> str | None:
     """Return the text chunk of a PNG that describes heights. It comes before the pixels."""
     with mapped(path) as contents:
-        position = 8
-        while position + 12 <= len(contents):
-            length, name = struct.unpack_from(">I4s", contents, position)
+        for name, first, size in png_chunks(contents):
             if name == b"IDAT":
                 break
-            content = contents[position + 8 : position + 8 + min(length, MAX_DESCRIPTION)]
+            content = contents[first : first + min(size, MAX_DESCRIPTION)]
             if name == b"iTXt" and content.startswith(KEYWORD + b"\0\0"):
                 return content.split(b"\0", 5)[-1].decode(errors="replace")
-            position += 12 + length
     return None
 
 
 def _with_text(png: bytes, texts: dict[bytes, str]) -> bytes:
     """Return a PNG file with international text chunks, not compressed, after its header."""
     end_of_header = 8 + 12 + 13
-    chunks = b"".join(_chunk(b"iTXt", key + b"\0" * 5 + text.encode()) for key, text in texts.items())
+    chunks = b""
+    for keyword, text in texts.items():
+        content = b"iTXt" + keyword + b"\0" * 5 + text.encode()
+        chunks += struct.pack(">I", len(content) - 4) + content + struct.pack(">I", zlib.crc32(content))
     return png[:end_of_header] + chunks + png[end_of_header:]
-
-
-def _chunk(name: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
 
 
 def warn_of_strength(path: Path, strength: object) -> None:
     """Warn that heights are no measurement if their relief was exaggerated."""
     if isinstance(strength, int | float) and strength != 1:
-        text = f"{path_text(path)}: its relief was multiplied by {strength:g}: it is no measurement"
-        warnings.warn(text, NormalMeshWarning, stacklevel=3)
+        warn_caller(f"{path_text(path)}: its relief was multiplied by {strength:g}: it is no measurement")

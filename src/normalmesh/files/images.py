@@ -4,87 +4,62 @@ from __future__ import annotations
 
 import logging
 import struct
+import threading
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from mmap import mmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from normalmesh.errors import shape_text
 from normalmesh.files.formats import mapped, reading, unusable
-from normalmesh.files.pillow_images import ORIENTATION, PILLOW_FORMATS, read_pillow_size, read_with_pillow
 from normalmesh.files.size_limits import check_image_size
+from normalmesh.files.windowed_arrays import ArrayInMemory
 
 if TYPE_CHECKING:
-    from tifffile import TiffFile, TiffPageSeries
+    import PIL.Image
 
+#: Formats that Pillow decodes here, as :func:`.formats.file_format` names them.
+PILLOW_FORMATS = ("TGA", "BMP", "WebP")
 #: Formats that :func:`read_image` decodes.
 IMAGE_FORMATS = ("PNG", "JPEG", "TIFF", *PILLOW_FORMATS)
 #: Their names, for messages.
 IMAGES = "PNG, JPEG, TIFF, TGA, BMP or WebP"
-#: Maximum number of pages of a TIFF.
-MAX_PAGES = 10_000
-#: TIFF tag with the number that stands for a missing value, as text.
-NODATA = 42113
-#: Number of decoded channels for each colour type of PNG; palettes may have transparent colours.
-PNG_CHANNELS = {0: 1, 2: 3, 3: 4, 4: 2, 6: 4}
+#: Number of decoded channels for each colour type of PNG, and what these hold; palettes may have transparent colours.
+PNG_COLOURS = {0: (1, "grey"), 2: (3, "RGB"), 3: (4, "palette"), 4: (2, "grey"), 6: (4, "RGB")}
+#: Tag of the orientation, in EXIF data and TIFF files: 1 is upright, 2 to 8 are turned or mirrored.
+ORIENTATION = 0x0112
+#: Place of the image descriptor in the header of a TGA file; its lower four bits are the number of alpha bits.
+TGA_DESCRIPTOR = 17
+
+_opening = threading.Lock()
 
 # Decoders log many lines about a damaged file besides our error. They appear only if logging is configured.
 for _decoder in ("imagecodecs", "tifffile"):
     logging.getLogger(_decoder).addHandler(logging.NullHandler())
 
 
-@dataclass(frozen=True)
-class Image:
-    """An image file as it was stored.
-
-    Attributes
-    ----------
-    values
-        (H, W, C) integers or floats; with an even C the last channel is alpha.
-    maximum
-        The largest value that the bit depth can hold; None for floats.
-    colour
-        ``"RGB"``, ``"grey"``, ``"palette"``, ``"CMYK"`` or another name for what the colour channels hold.
-    nodata
-        The integer that the file declares to stand for a missing value; missing floats are NaN already.
-    """
-
-    values: NDArray[np.generic]
-    maximum: int | None
-    colour: str
-    nodata: int | None = None
-
-    @property
-    def alpha(self) -> NDArray[np.generic] | None:
-        """(H, W) opacity in the unit of the values, if there is any."""
-        return self.values[..., -1] if self.values.shape[2] in (2, 4) else None
-
-
-def read_image(path: Path, file_format: str) -> Image:
+def read_image(path: Path, file_format: str) -> ArrayInMemory:
     """Decode a file of one of :data:`IMAGE_FORMATS`."""
-    decoders = {"PNG": _read_png, "JPEG": _read_jpeg, "TIFF": _read_tiff}
+    from normalmesh.files.tiff_windows import read_tiff
+
+    decoders = {"PNG": _read_png, "JPEG": _read_jpeg, "TIFF": read_tiff}
     with reading(path, file_format):
-        image = _read_other(path, file_format) if file_format in PILLOW_FORMATS else decoders[file_format](path)
-        if image.values.size == 0:
-            raise ValueError("no pixels")
-        return image
+        return _read_pillow(path, file_format) if file_format in PILLOW_FORMATS else decoders[file_format](path)
 
 
 def read_image_size(path: Path, file_format: str) -> tuple[int, int]:
     """Return rows and columns of a file of one of :data:`IMAGE_FORMATS`, from its header, after a check of its size."""
+    from normalmesh.files.tiff_windows import read_tiff_size
+
     with reading(path, file_format):
         if file_format == "TIFF":
-            with opened_tiff(path) as file:
-                series = only_image(path, file)
-                (rows, columns, channels), _ = _tiff_layout(path, series)
-                check_image_size(path, rows, columns, channels * series.dtype.itemsize)
-                return rows, columns
+            return read_tiff_size(path)
         if file_format in PILLOW_FORMATS:
-            return read_pillow_size(path, file_format)
+            with opened_image(path, (file_format.upper(),)) as file:
+                _check_pillow(path, file)
+                return file.height, file.width
         with mapped(path) as contents:
             if file_format == "PNG":
                 return _png_header(path, contents)[0]
@@ -93,46 +68,82 @@ def read_image_size(path: Path, file_format: str) -> tuple[int, int]:
             return shape
 
 
-def _read_other(path: Path, name: str) -> Image:
-    values, colour, orientation = read_with_pillow(path, name)
-    _refuse_turned(path, orientation)
-    return Image(values, 255, colour)
+def opened_image(path: Path, formats: tuple[str, ...]) -> PIL.Image.Image:
+    """Open the image of a file in one of some formats, as Pillow names them: its header is read, its pixels are not.
+
+    Pillow has one limit on pixels for the whole process, which is too low here. It is lifted as briefly as possible,
+    and by one thread at a time, so that it is restored to its old value.
+    """
+    import PIL.Image
+
+    with _opening:
+        limit = PIL.Image.MAX_IMAGE_PIXELS
+        PIL.Image.MAX_IMAGE_PIXELS = None
+        try:
+            return PIL.Image.open(path, formats=formats)
+        finally:
+            PIL.Image.MAX_IMAGE_PIXELS = limit
 
 
-def _read_png(path: Path) -> Image:
+def _read_pillow(path: Path, name: str) -> ArrayInMemory:
+    """Decode a file in a Pillow format; palettes become colours."""
+    with opened_image(path, (name.upper(),)) as file:
+        _check_pillow(path, file)
+        is_grey = file.mode in ("1", "L", "LA")
+        mode = ("L" if is_grey else "RGB") + "A" * (file.mode == "LA" if is_grey else file.has_transparency_data)
+        with path.open("rb") as stored:
+            head = stored.read(TGA_DESCRIPTOR + 1)
+        if name == "TGA" and head[TGA_DESCRIPTOR] & 15 == 0:  # the fourth channel is void
+            mode = mode.removesuffix("A")
+        refuse_turned(path, int(file.getexif().get(ORIENTATION, 1)))
+        colour = "grey" if is_grey else "palette" if file.mode in ("P", "PA") else "RGB"
+        return ArrayInMemory(path, np.array(file.convert(mode)), 255, colour)
+
+
+def _check_pillow(path: Path, file: PIL.Image.Image) -> None:
+    check_image_size(path, file.height, file.width, 8)  # bytes per pixel, as stored and as decoded
+    if (count := getattr(file, "n_frames", 1)) > 1:
+        raise unusable(path, f"holds an animation of {count} images; save the one to be read as a file of its own")
+
+
+def _read_png(path: Path) -> ArrayInMemory:
     import imagecodecs
 
     with mapped(path) as contents:
         _, colour = _png_header(path, contents)
-        _refuse_turned(path, _exif_orientation(png_exif(contents)))
+        refuse_turned(path, _orientation(_png_exif(contents)))
         values = imagecodecs.png_decode(contents)
-    return Image(_with_channel_axis(values), int(np.iinfo(values.dtype).max), colour)
+    return ArrayInMemory(path, values, int(np.iinfo(values.dtype).max), colour)
 
 
 def _png_header(path: Path, contents: mmap) -> tuple[tuple[int, int], str]:
     """Return rows and columns, and what the colour channels hold, after a check of the size."""
     # The fixed header: 8 bytes signature, 8 of the first chunk, width, height, bit depth, colour type.
     columns, rows, bits, colour_type = struct.unpack_from(">IIBB", contents, 16)
-    check_image_size(path, rows, columns, PNG_CHANNELS[colour_type] * (2 if bits == 16 else 1))
-    return (rows, columns), {0: "grey", 2: "RGB", 3: "palette", 4: "grey", 6: "RGB"}[colour_type]
+    channels, colour = PNG_COLOURS[colour_type]
+    check_image_size(path, rows, columns, channels * (2 if bits == 16 else 1))
+    return (rows, columns), colour
 
 
-def png_exif(contents: mmap) -> bytes:
-    """Return the EXIF data of a PNG, empty if it has none."""
+def png_chunks(contents: mmap) -> Iterator[tuple[bytes, int, int]]:
+    """Yield name, position and size of the content of each chunk of a PNG."""
     position = 8
     while position + 12 <= len(contents):
-        length, name = struct.unpack_from(">I4s", contents, position)
-        if name == b"eXIf":
-            return contents[position + 8 : position + 8 + length]
-        position += 12 + length
-    return b""
+        size, name = struct.unpack_from(">I4s", contents, position)
+        yield name, position + 8, size
+        position += 12 + size
 
 
-def _read_jpeg(path: Path) -> Image:
+def _png_exif(contents: mmap) -> bytes:
+    found = (contents[first : first + size] for name, first, size in png_chunks(contents) if name == b"eXIf")
+    return next(found, b"")
+
+
+def _read_jpeg(path: Path) -> ArrayInMemory:
     import imagecodecs
 
     with mapped(path) as contents:
-        _refuse_turned(path, _exif_orientation(jpeg_exif(contents)))
+        refuse_turned(path, _orientation(_jpeg_exif(contents)))
         precision, (rows, columns), components, scan = _jpeg_frame(contents)
         check_image_size(path, rows, columns, components)
         # The decoder fills the missing part of a truncated file with grey, without an error.
@@ -140,13 +151,13 @@ def _read_jpeg(path: Path) -> Image:
             raise unusable(path, "cannot be read as JPEG; it is incomplete (no end of image)")
         values = imagecodecs.jpeg8_decode(contents)
     colour = {1: "grey", 3: "RGB", 4: "CMYK"}.get(components, f"{components}-component")
-    return Image(_with_channel_axis(values), 2**precision - 1, colour)
+    return ArrayInMemory(path, values, 2**precision - 1, colour)
 
 
 def _jpeg_frame(contents: mmap) -> tuple[int, tuple[int, int], int, int]:
     """Return bits per sample, rows, columns, number of components, and the start of the first scan."""
     precision = rows = columns = components = 0
-    for marker, position in _jpeg_segments(contents):
+    for marker, position, _ in _jpeg_segments(contents):
         if marker == 0xDA:
             return precision, (rows, columns), components, position
         # Start of frame: C0 … CF except the tables C4, C8 and CC.
@@ -155,16 +166,15 @@ def _jpeg_frame(contents: mmap) -> tuple[int, tuple[int, int], int, int]:
     raise ValueError("no image data")
 
 
-def jpeg_exif(contents: mmap) -> bytes:
-    """Return the EXIF data of a JPEG, empty if it has none."""
-    for marker, position in _jpeg_segments(contents):
+def _jpeg_exif(contents: mmap) -> bytes:
+    for marker, position, end in _jpeg_segments(contents):
         if marker == 0xE1 and contents[position + 4 : position + 10] == b"Exif\0\0":
-            return contents[position + 10 : position + 2 + _segment_size(contents, position)]
+            return contents[position + 10 : end]
     return b""
 
 
-def _jpeg_segments(contents: mmap) -> Iterator[tuple[int, int]]:
-    """Yield marker and position of the segments up to the first scan, which is the last one."""
+def _jpeg_segments(contents: mmap) -> Iterator[tuple[int, int, int]]:
+    """Yield marker, start and end of the segments up to the first scan, which is the last one."""
     position, marker = 2, 0
     while position + 10 <= len(contents) and marker != 0xDA:
         marker = contents[position + 1]
@@ -173,30 +183,36 @@ def _jpeg_segments(contents: mmap) -> Iterator[tuple[int, int]]:
         if marker == 0xFF:  # a fill byte
             position += 1
             continue
-        yield marker, position
-        position += 2 + _segment_size(contents, position)
+        end = position + 2 + max(int.from_bytes(contents[position + 2 : position + 4], "big"), 2)
+        yield marker, position, end
+        position = end
 
 
-def _segment_size(contents: mmap, position: int) -> int:
-    return max(int.from_bytes(contents[position + 2 : position + 4], "big"), 2)
+def read_exif(path: Path, file_format: str) -> PIL.Image.Exif:
+    """Return the EXIF data of a PNG or JPEG, empty if it has none."""
+    with mapped(path) as contents:
+        return _exif(_png_exif(contents) if file_format == "PNG" else _jpeg_exif(contents))
 
 
-def _exif_orientation(exif: bytes) -> int:
-    """Return the orientation in the first directory of EXIF data; 1 if there is none, or the data are damaged."""
-    order = "<" if exif[:2] == b"II" else ">"
+def _exif(data: bytes) -> PIL.Image.Exif:
+    from PIL.Image import Exif
+
+    exif = Exif()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of damaged data
+        exif.load(data)
+    return exif
+
+
+def _orientation(data: bytes) -> int:
+    """Return the orientation in EXIF data; 1 if there is none, or the data are damaged."""
     try:
-        (directory,) = struct.unpack_from(f"{order}I", exif, 4)
-        (entries,) = struct.unpack_from(f"{order}H", exif, directory)
-        for entry in range(entries):
-            tag, _, _, value = struct.unpack_from(f"{order}HHIH", exif, directory + 2 + 12 * entry)
-            if tag == ORIENTATION:
-                return int(value)
-    except struct.error:
-        pass
-    return 1
+        return int(_exif(data).get(ORIENTATION, 1)) if data else 1
+    except Exception:  # whatever damaged data make the decoder raise
+        return 1
 
 
-def _refuse_turned(path: Path, orientation: int) -> None:
+def refuse_turned(path: Path, orientation: int) -> None:
     """Refuse an image that viewers turn: vectors, masks and cameras may be meant for either of the two pictures."""
     if 2 <= orientation <= 8:
         raise unusable(
@@ -204,152 +220,3 @@ def _refuse_turned(path: Path, orientation: int) -> None:
             f"is to be shown turned or mirrored (orientation {orientation} in its metadata), so that its axes are "
             "not known; save it as it is shown, or remove the orientation",
         )
-
-
-@dataclass(frozen=True)
-class TiffHeader:
-    """What a TIFF says about its only image.
-
-    Attributes
-    ----------
-    shape
-        Rows, columns and channels.
-    planes_first
-        Whether channels are the first axis of the stored array.
-    maximum, colour
-        As in :class:`Image`.
-    inverted
-        Whether zero is white.
-    nodata
-        The text of the number that stands for a missing value, if there is one.
-    """
-
-    shape: tuple[int, int, int]
-    planes_first: bool
-    maximum: int | None
-    colour: str
-    inverted: bool
-    nodata: str | None
-
-    @classmethod
-    def of(cls, path: Path, series: TiffPageSeries) -> TiffHeader:
-        """Read the header of a series, or raise :class:`NormalMeshError` if it is no upright image of some channels."""
-        page = series.keyframe
-        _refuse_turned(path, page.tags.valueof(ORIENTATION, default=1))
-        photometric = getattr(page.photometric, "name", str(page.photometric))
-        bits = page.bitspersample
-        shape, planes_first = _tiff_layout(path, series)
-        return cls(
-            shape,
-            planes_first,
-            _tiff_maximum(series.dtype, bits),
-            _tiff_colour(photometric, shape[2], is_jpeg=page.compression in (6, 7)),
-            # tifffile labels bilevel data "zero is white" and yet stores True as one.
-            inverted=photometric == "MINISWHITE" and not (bits == 1 and page.software == "tifffile.py"),
-            nodata=page.tags.valueof(NODATA),
-        )
-
-    def image(self, values: NDArray[np.generic]) -> Image:
-        """Return the image of stored values (h, w, C), of all of it or of a window."""
-        values, missing = _without_nodata(values, self.nodata)
-        if self.inverted and self.maximum is not None:
-            values, missing = self.maximum - values, None if missing is None else self.maximum - missing
-        return Image(values, self.maximum, self.colour, missing)
-
-
-def _read_tiff(path: Path) -> Image:
-    with opened_tiff(path) as file:
-        series = only_image(path, file)
-        header = TiffHeader.of(path, series)
-        check_image_size(path, *header.shape[:2], header.shape[2] * series.dtype.itemsize)
-        values = series.asarray()
-    values = np.moveaxis(values, 0, -1) if header.planes_first else _with_channel_axis(values)
-    if values.shape != header.shape or values.size == 0:
-        raise ValueError(f"its pixels are {shape_text(values.shape)}, not {shape_text(header.shape)}")
-    return header.image(values)
-
-
-def only_image(path: Path, file: TiffFile) -> TiffPageSeries:
-    """Return the only image of a TIFF besides its previews: the first page of a raw file may be one."""
-    images = [series for series in file.series if not series.keyframe.is_reduced] or list(file.series)
-    if len(images) > 1:
-        raise unusable(
-            path,
-            f"holds {len(images)} images ({', '.join(shape_text(series.shape) for series in images)}); "
-            "save the one to be read as a file of its own",
-        )
-    return images[0]
-
-
-def _without_nodata(values: NDArray[np.generic], text: str | None) -> tuple[NDArray[np.generic], int | None]:
-    """Return values with NaN for the missing floats, or the integer that stands for a missing value."""
-    try:
-        nodata = np.float64(str(text).strip("\0 "))
-    except ValueError:
-        return values, None
-    if values.dtype.kind != "f":
-        return values, int(nodata) if np.isfinite(nodata) else None
-    # The text may have fewer digits than the number that is stored.
-    return np.where(np.isclose(values, nodata, rtol=1e-6, atol=0), values.dtype.type(np.nan), values), None
-
-
-def opened_tiff(path: Path) -> TiffFile:
-    import tifffile
-
-    with mapped(path) as contents:
-        _refuse_endless_pages(contents)
-    # Files of these kinds may name other files, which would be read, too.
-    return tifffile.TiffFile(path, is_ome=False, is_mmstack=False, is_ndtiff=False)
-
-
-def _tiff_layout(path: Path, series: TiffPageSeries) -> tuple[tuple[int, int, int], bool]:
-    """Return rows, columns and channels, and whether channels come first."""
-    planes_first = series.axes in ("SYX", "CYX")
-    shape = (*series.shape[1:], series.shape[0]) if planes_first else (*series.shape, 1)[: max(series.ndim, 3)]
-    if len(shape) != 3 or shape[2] > 4 or series.dtype.kind == "c":
-        raise unusable(
-            path,
-            f"holds an array of {shape_text(shape)} {series.dtype}; "
-            "expected one image of rows × columns × 3 or 4 channels",
-        )
-    rows, columns, channels = shape
-    return (rows, columns, channels), planes_first
-
-
-def _refuse_endless_pages(contents: mmap) -> None:
-    """Refuse a TIFF with too many pages, or whose linked list of pages is a circle."""
-    order, is_big = "<" if contents[:2] == b"II" else ">", 43 in contents[2:4]
-    count, entry, place = ("Q", 20, "Q") if is_big else ("H", 12, "I")
-    (position,) = struct.unpack_from(order + place, contents, 8 if is_big else 4)
-    seen: set[int] = set()
-    # A page that begins or ends beyond the file ends the chain for the decoder, too.
-    while position and position + 8 <= len(contents):
-        if position in seen or len(seen) > MAX_PAGES:
-            raise ValueError("its pages have no end")
-        seen.add(position)
-        (entries,) = struct.unpack_from(order + count, contents, position)
-        following = position + struct.calcsize(order + count) + entry * entries
-        if following + struct.calcsize(order + place) > len(contents):
-            return
-        (position,) = struct.unpack_from(order + place, contents, following)
-
-
-def _tiff_maximum(dtype: np.dtype[np.generic], bits: int) -> int | None:
-    """Return the largest possible value; a TIFF may hold 10 or 12 bits, which are decoded to 16."""
-    if dtype.kind in "ub":
-        return int(2**bits - 1)
-    return int(2 ** (bits - 1) - 1) if dtype.kind == "i" else None
-
-
-def _tiff_colour(photometric: str, channels: int, is_jpeg: bool) -> str:
-    """Return what the colour channels hold. Scientific tools write RGB as three channels of plain data."""
-    if photometric in ("MINISBLACK", "MINISWHITE"):
-        return "RGB" if channels >= 3 else "grey"
-    if photometric == "YCBCR" and is_jpeg:  # converted to RGB by the decoder
-        return "RGB"
-    return {"PALETTE": "palette", "SEPARATED": "CMYK"}.get(photometric, photometric)
-
-
-def _with_channel_axis(values: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Return (H, W) as (H, W, 1), and other shapes unchanged."""
-    return values[..., None] if values.ndim == 2 else values

@@ -28,23 +28,15 @@ HEAD = 4096
 
 @dataclass(frozen=True)
 class Variable:
-    """An array of numbers in a file; or anything else, complex numbers, too: then it has no shape.
-
-    ``place`` and ``size`` are those of its element; ``start`` is where its values begin in it, decompressed.
-    """
+    """An array of numbers in a file; or anything else, complex numbers, too: then it has no shape."""
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[np.generic]
-    place: int
+    place: int  # of its element in the file
     size: int
     is_compressed: bool
-    start: int
-
-    @property
-    def bytes(self) -> int:
-        """Size in memory."""
-        return int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
+    start: int  # where its values begin in the element, decompressed
 
 
 def list_variables(path: Path) -> dict[str, Variable]:

@@ -6,55 +6,35 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.errors import shape_text
 from normalmesh.files.arrays import npy_header
-from normalmesh.files.formats import file_format, reading, unknown_format, unusable
-from normalmesh.files.images import Image
-from normalmesh.files.size_limits import check_file_length, check_pixel_limit
-from normalmesh.normals.georeference import GeoReference
+from normalmesh.files.formats import file_format, reading, unusable
+from normalmesh.files.georeference import GeoReference
+from normalmesh.files.size_limits import check_pixel_limit
 from normalmesh.normals.windows import Slices
 
-#: Formats that can be read in windows.
-WINDOWED = "TIFF (best tiled), Zarr or NPY"
 #: Number of pixels of the windows in which all of an array is read.
 PASS_PIXELS = 1 << 21
 
 
 class WindowedArray(ABC):
-    """An array (rows, columns, channels). On disk, it pickles as its path, and may be read by several threads.
+    """An array (rows, columns, channels). On disk, it pickles as its path, and may be read by several threads."""
 
-    Attributes
-    ----------
-    path
-        The file or folder, for messages.
-    shape
-        Rows, columns and channels.
-    dtype
-        Of the values that :meth:`read` returns.
-    chunks
-        Rows and columns of the pieces that it is stored in: windows of whole pieces are read fastest.
-    maximum
-        The largest value that the bit depth of the file can hold; None for floats and wide integers.
-    colour
-        What the channels hold, as in :class:`.images.Image`; ``"array"`` if the format does not say it.
-    georeference
-        Where a GeoTIFF lies on the ground.
-    """
-
-    path: Path
+    path: Path  # file or folder, for messages
     shape: tuple[int, int, int]
-    dtype: np.dtype[np.generic]
-    chunks: tuple[int, int]
-    maximum: int | None
-    colour: str
-    georeference: GeoReference | None = None
+    dtype: np.dtype[np.generic]  # of the values that :meth:`read` returns
+    chunks: tuple[int, int]  # rows and columns of stored pieces: windows of whole ones are read fastest
+    maximum: int | None  # the largest value that the bit depth can hold; None for floats and wide integers
+    colour: str  # "RGB", "grey", "palette", "CMYK", …; "array" if the format does not say it
+    georeference: GeoReference | None = None  # where a GeoTIFF lies on the ground
 
     @abstractmethod
-    def read(self, rows: slice, columns: slice) -> NDArray[np.generic]:
+    def read(self, rows: slice, columns: slice) -> NDArray[Any]:
         """Return the values (h, w, channels) of a window inside the image."""
 
     @property
@@ -83,42 +63,39 @@ class WindowedArray(ABC):
 
 
 class ArrayInMemory(WindowedArray):
-    """Values (rows, columns, channels) in memory, which are one window.
+    """Values (rows, columns, channels) in memory, which are one window: an image as it was stored, or an array.
 
-    Parameters
-    ----------
-    path, maximum, colour
-        As for any array; the range of integers is that of their type.
-    values
-        The array itself.
-    mask
-        (rows, columns), where the file has a mask of its own.
+    Of an image with an even number of channels, the last one is alpha. The range of integers is that of their type
+    unless ``maximum`` says it. ``mask`` (rows, columns): that of the file, if it has one.
     """
 
     def __init__(
         self,
         path: Path,
-        values: NDArray[np.generic],
+        values: NDArray[Any],
         maximum: int | None = None,
         colour: str = "array",
-        mask: NDArray[np.generic] | None = None,
+        *,
+        mask: NDArray[Any] | None = None,
+        nodata: int | None = None,
     ):
-        self.path, self.colour, self._values, self._mask = path, colour, values, mask
-        self.shape = channels_last(path, values.shape)
+        self.path, self.colour, self._mask = path, colour, mask
+        self.shape, self.values = channels_last(path, values.shape), with_channel_axis(values)
         self.chunks, self.dtype = self.size, values.dtype
         self.maximum = integer_maximum(values.dtype) if maximum is None else maximum
+        #: The integer that stands for a missing value; missing floats are NaN already.
+        self.nodata = nodata
 
-    @classmethod
-    def of_image(cls, path: Path, image: Image) -> ArrayInMemory:
-        """Return the pixels of an image."""
-        return cls(path, image.values, image.maximum, image.colour)
+    @property
+    def alpha(self) -> NDArray[Any] | None:
+        """Opacity (H, W) of an image, in the unit of the values, if there is any."""
+        return self.values[..., -1] if self.shape[2] in (2, 4) else None
 
     def own_mask(self) -> ArrayInMemory | None:
         return None if self._mask is None else ArrayInMemory(self.path, self._mask)
 
-    def read(self, rows: slice, columns: slice) -> NDArray[np.generic]:
-        part = self._values[rows, columns]
-        return part if part.ndim == 3 else part[..., None]
+    def read(self, rows: slice, columns: slice) -> NDArray[Any]:
+        return self.values[rows, columns]
 
 
 class MappedArray:
@@ -127,10 +104,10 @@ class MappedArray:
     def __init__(self, path: Path, dtype: np.dtype[np.generic], shape: tuple[int, ...], offset: int, order: str = "C"):
         self.path, self.dtype, self.shape, self.offset, self.order = path, dtype, shape, offset, order
 
-    def read(self, index: tuple[slice | int, ...]) -> NDArray[np.generic]:
+    def read(self, index: tuple[slice | int, ...]) -> NDArray[Any]:
         """Return a copy of a part, in the byte order of the machine."""
         mapped = np.memmap(self.path, self.dtype, "r", self.offset, self.shape, self.order)  # type: ignore[call-overload]
-        part: NDArray[np.generic] = np.array(mapped[index], self.dtype.newbyteorder("="))
+        part: NDArray[Any] = np.array(mapped[index], self.dtype.newbyteorder("="))
         return part
 
 
@@ -155,7 +132,7 @@ class NpyWindows(WindowedArray):
         self.dtype, self.maximum = dtype.newbyteorder("="), integer_maximum(dtype)
         self.chunks = (self.size[0], 1) if fortran else (1, self.size[1])
 
-    def read(self, rows: slice, columns: slice) -> NDArray[np.generic]:
+    def read(self, rows: slice, columns: slice) -> NDArray[Any]:
         with reading(self.path, "NPY"):
             part = self._values.read((rows, columns))
         return np.ascontiguousarray(part).reshape(*part.shape[:2], self.shape[2])
@@ -167,30 +144,6 @@ class NpyWindows(WindowedArray):
 def can_be_opened(path: Path) -> bool:
     """Return whether a file or folder is of a format that can be read in windows."""
     return path.is_dir() or file_format(path) in ("TIFF", "NPY")
-
-
-def open_array(path: Path, variable: str | None = None) -> WindowedArray:
-    """Open a file or folder that can be read in windows, or raise an error that says what to do."""
-    from normalmesh.files.zarr_windows import ZarrWindows, is_zarr
-
-    if is_zarr(path):
-        return ZarrWindows.of_normals(path, variable)
-    name = file_format(path)
-    if variable is not None and name in ("TIFF", "NPY"):
-        raise unusable(path, f"a {name} file holds one image: variable={variable!r} cannot be chosen from it")
-    if name == "TIFF":
-        from normalmesh.files.tiff_windows import TiffWindows
-
-        return TiffWindows(path)
-    if name == "NPY":
-        return NpyWindows(path)
-    if name in ("PNG", "JPEG", "TGA", "BMP", "WebP", "EXR", "NPZ", "MAT", "PTM", "RTI"):
-        raise unusable(
-            path,
-            f"is a {name} file, which cannot be read in windows; convert it to a tiled TIFF, such as with "
-            "'vips copy in.png out.tif[tile,compression=deflate,bigtiff]', or read it whole with read_normal_map",
-        )
-    raise unknown_format(path, name, WINDOWED)
 
 
 def channels_last(path: Path, shape: tuple[int, ...]) -> tuple[int, int, int]:
@@ -214,8 +167,6 @@ def _multiple(unit: int, length: int) -> int:
     return unit * max(length // unit, 1)
 
 
-def check_stored_size(path: Path, shape: tuple[int, int, int], itemsize: int) -> None:
-    """Raise if an image has more pixels than the limit, or than its file can hold."""
-    rows, columns, channels = shape
-    check_pixel_limit(path, rows, columns)
-    check_file_length(path, rows, columns, channels * itemsize)
+def with_channel_axis(values: NDArray[Any]) -> NDArray[Any]:
+    """Return (H, W) as (H, W, 1), and other shapes unchanged."""
+    return values[..., None] if values.ndim == 2 else values

@@ -13,7 +13,7 @@ from normalmesh.errors import NormalMeshError, path_text, shape_text
 from normalmesh.files.arrays import chosen_normals, is_mask_name
 from normalmesh.files.formats import reading, unusable
 from normalmesh.files.size_limits import check_pixel_limit
-from normalmesh.files.windowed_arrays import WindowedArray, integer_maximum
+from normalmesh.files.windowed_arrays import WindowedArray, integer_maximum, with_channel_axis
 
 #: Files that a folder of Zarr has, of version 3 and 2.
 SIGNS = ("zarr.json", ".zarray", ".zgroup")
@@ -32,16 +32,9 @@ def is_zarr(path: Path) -> bool:
 
 
 class ZarrWindows(WindowedArray):
-    """An array of a Zarr folder, of version 2 or 3.
+    """An array of a Zarr folder, of version 2 or 3: that of a name in a group, or the folder itself if it is empty.
 
-    Parameters
-    ----------
-    path
-        The folder.
-    name
-        The array inside a group; empty if the folder is an array itself.
-    axes
-        Which axis of the array holds rows, columns and channels; others have the length 1.
+    ``axes``: which axis of the array holds rows, columns and channels; others have the length 1.
     """
 
     colour = "array"
@@ -96,9 +89,11 @@ class ZarrWindows(WindowedArray):
         """Return the image of a folder that holds a single one; None if it is a group of arrays."""
         if _is_array(node):
             return cls(path, "", _plain_axes(path, node))
-        if scales := _multiscales(node.attrs.asdict()):
-            name = str(scales["datasets"][0]["path"])
-            return cls(path, name, _named_axes(path, scales, node[name]))
+        attributes = node.attrs.asdict()
+        # OME-Zarr of version 0.5 or before.
+        if scales := attributes.get("ome", attributes).get("multiscales"):
+            name = str(scales[0]["datasets"][0]["path"])
+            return cls(path, name, _named_axes(path, scales[0], node[name]))
         return None
 
     def own_mask(self) -> ZarrWindows | None:
@@ -110,16 +105,13 @@ class ZarrWindows(WindowedArray):
         return None if name is None else ZarrWindows(self.path, name, (0, 1, None))
 
     def read(self, rows: slice, columns: slice) -> NDArray[np.generic]:
-        places: list[slice | int] = [0] * self._array.ndim
-        places[self._axes[0]], places[self._axes[1]] = rows, columns
-        if self._axes[2] is not None:
-            places[self._axes[2]] = slice(None)
+        sides = zip(self._axes, (rows, columns, slice(None)), strict=True)
+        windows = {axis: side for axis, side in sides if axis is not None}
         with reading(self.path, "Zarr"):
-            part = np.asarray(self._array[tuple(places)])
-        kept = sorted(axis for axis in self._axes if axis is not None)
-        part = np.transpose(part, [kept.index(axis) for axis in self._axes if axis is not None])
-        values = np.ascontiguousarray(part, self.dtype)
-        return values if values.ndim == 3 else values[..., None]
+            part = np.asarray(self._array[tuple(windows.get(axis, 0) for axis in range(self._array.ndim))])
+        stored = sorted(windows)
+        part = np.transpose(part, [stored.index(axis) for axis in windows])
+        return with_channel_axis(np.ascontiguousarray(part, self.dtype))
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.path, self._name, self._axes)
@@ -135,12 +127,6 @@ def _opened(path: Path) -> Any:
     except ImportError as error:
         raise NormalMeshError(f"{path_text(path)}: reading Zarr needs zarr; pip install normalmesh[zarr]") from error
     return zarr.open(str(path), mode="r")
-
-
-def _multiscales(attributes: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the description of the image of OME-Zarr, of version 0.5 or before, if a group is one."""
-    found = attributes.get("ome", attributes).get("multiscales")
-    return found[0] if found else None
 
 
 def _named_axes(path: Path, scales: Mapping[str, Any], array: Any) -> tuple[int, int, int | None]:

@@ -12,8 +12,8 @@ from scipy.sparse import coo_matrix, csr_matrix
 from normalmesh.arguments import checked_int
 from normalmesh.array_types import Bool, Float
 from normalmesh.errors import NormalMeshWarning
+from normalmesh.normals.gradients import normals_of_slopes, slopes_of
 from normalmesh.normals.normal_map import NormalMap, checked_mask
-from normalmesh.normals.slopes import normals_of_slopes, slopes_of
 from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.solvers.sparse_system import PreparedSystem
 
@@ -36,7 +36,7 @@ def filled_map(normal_map: NormalMap, mask: ArrayLike | None, largest: int | Non
     rows, columns = np.nonzero(holes)
     system = PreparedSystem(matrix, coordinates=np.stack([columns, rows], axis=1).astype(np.float64))
     for axis in range(2):
-        slopes[rows, columns, axis] = system.solve(sums[:, axis]).x
+        slopes[rows, columns, axis] = system.solve(sums[axis]).x
     found = NormalMap.derived(normals_of_slopes(slopes, normal_map.camera), holes, normal_map.camera)
     normals = np.where(holes[..., None], found.normals, normal_map.normals)
     return NormalMap.cleaned(normals, normal_map.mask | holes, normal_map.camera)
@@ -67,7 +67,7 @@ def _holes(mask: Bool, wanted: Bool | None, largest: int) -> Bool:
 
 
 def _equations(holes: Bool, mask: Bool, slopes: Float) -> tuple[csr_matrix, Float]:
-    """Return the matrix (n, n) and right-hand sides (n, 2) of: each slope of a hole is the mean of its neighbours.
+    """Return the matrix (n, n) and right-hand sides (2, n) of: each slope of a hole is the mean of its neighbours.
 
     Neighbours that are neither foreground nor to be filled do not count.
     """
@@ -77,12 +77,12 @@ def _equations(holes: Bool, mask: Bool, slopes: Float) -> tuple[csr_matrix, Floa
     known = np.pad(mask, 1)
     padded = np.pad(slopes, ((1, 1), (1, 1), (0, 0)))
     rows, columns = (places + 1 for places in np.nonzero(holes))
-    own, diagonal, sums = np.arange(count), np.zeros(count), np.zeros((count, 2))
+    own, diagonal, sums = np.arange(count), np.zeros(count), np.zeros((2, count))
     entries = []
     for down, right in NEIGHBOURS:
         other = number[rows + down, columns + right]
         fixed = known[rows + down, columns + right]
-        sums[fixed] += padded[rows + down, columns + right][fixed]
+        sums[:, fixed] += padded[rows + down, columns + right][fixed].T
         entries.append((own[other >= 0], other[other >= 0]))
         diagonal += fixed + (other >= 0)
     first, second = (np.concatenate([own, *each]) for each in zip(*entries, strict=True))

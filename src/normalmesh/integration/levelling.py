@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from normalmesh.array_types import Bool, Float, Int, Integer
-from normalmesh.errors import NormalMeshError, ShortfallWarning, shape_text
+from normalmesh.errors import NormalMeshError, ShortfallWarning, shape_text, warn_caller
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.integration.integration_options import IntegrationOptions
@@ -39,12 +38,13 @@ COMPARED_ROWS = 256
 
 def levelled(normal_map: NormalMap, repeats: Repeats, jumps: Jumps) -> tuple[NormalMap, Jumps, Repeats]:
     """Return a map, the placement of its jumps, and how it repeats, after its mean slope has been taken away."""
-    jumps, repeats = levelled_by(coarse_means(normal_map, repeats), repeats, jumps)
+    means = FaceMeans.of(coarse_mesh(normal_map.mask_window, repeats), normal_map, planes_only=True)
+    jumps, repeats = levelled_by(means, repeats, jumps)
     return without_slope(normal_map, repeats.mean_slope), jumps, repeats
 
 
 def levelled_by(means: FaceMeans, repeats: Repeats, jumps: Jumps) -> tuple[Jumps, Repeats]:
-    """Return the placement of jumps, and how a map repeats, without its mean slope, given :func:`coarse_means`."""
+    """Return the placement of jumps, and how a map repeats, without its mean slope, given means on a coarse mesh."""
     slope_u, slope_v = mean_slope(means, repeats)
     if jumps.placement is not None:
         # Normals do not show how far the surface falls at a jump, so they have a mean slope; the placement has not.
@@ -66,15 +66,10 @@ def without_slope(normal_map: NormalMap, slope: tuple[float, float]) -> NormalMa
     return normal_map.with_normals(normals)
 
 
-def coarse_means(normal_map: NormalMap, repeats: Repeats) -> FaceMeans:
-    """Return the mean normals of a coarse mesh of a map."""
-    return FaceMeans.of(coarse_mesh(normal_map.mask_window, repeats), normal_map, planes_only=True)
-
-
 def mean_slope(means: FaceMeans, repeats: Repeats) -> tuple[float, float]:
     """Return the slopes along u and v of the plane that, added to a surface that repeats, fits the normals best.
 
-    The facet system of :func:`coarse_means` is solved for both at once: across a side, the surface may rise by the
+    The facet system of the coarse mesh is solved for both at once: across a side, the surface may rise by the
     slope times the period. Unlike the mean of the slopes of all pixels, this weighs steep ones by what they tell.
     """
     mesh = repeats.wrap(means.mesh)
@@ -149,15 +144,14 @@ def check_repeating(options: IntegrationOptions) -> None:
         )
 
 
-def check_repeating_map(normal_map: NormalMap, repeats: Repeats, stacklevel: int = 4) -> None:
-    """Raise an error if a map cannot repeat, and warn, on behalf of the caller's caller, if it does not seem to.
+def check_repeating_map(normal_map: NormalMap, repeats: Repeats) -> None:
+    """Raise an error if a map cannot repeat, and warn if it does not seem to.
 
     It does not seem to repeat if normals differ much more across the sides than inside.
     """
     check_sides(normal_map.camera, repeats, normal_map.mask_window)
     for axis, _ in repeats.axes:
-        steps = steps_between(normal_map, axis, compared_rows(repeats, axis))
-        warn_of_step(steps, steps_between(normal_map, axis, [0]), axis, stacklevel)
+        warn_of_step(steps_between(normal_map, axis, compared_rows(repeats, axis)), axis)
 
 
 def check_sides(camera: Camera, repeats: Repeats, mask_window: Callable[[slice, slice], Bool]) -> None:
@@ -178,15 +172,16 @@ def check_sides(camera: Camera, repeats: Repeats, mask_window: Callable[[slice, 
 
 
 def compared_rows(repeats: Repeats, axis: int) -> Int:
-    """Return the rows, or columns for axis 0, that are compared with those before them."""
+    """Return the rows, or columns for axis 0, that are compared with those before them: first the one at the side."""
     length = repeats.shape[1 - axis]
-    return np.unique(np.linspace(1, length - 1, COMPARED_ROWS).astype(np.int64)) if length > 1 else np.arange(0)
+    inside = np.linspace(1, length - 1, COMPARED_ROWS if length > 1 else 0)
+    return np.unique(np.append(0, inside).astype(np.int64))
 
 
-def steps_between(normal_map: NormalMap, axis: int, chosen: Sequence[int] | Int) -> Float:
+def steps_between(normal_map: NormalMap, axis: int, chosen: Int) -> Float:
     """Return the sums of the angles in degrees (K,) between some rows, or columns for axis 0, and those before them.
 
-    Numbers (K,) of pixels that are foreground in both follow: the result is (K, 2).
+    Numbers (K,) of pixels that are foreground in both follow: the result is (K, 2). Before the first is the last one.
     """
     normals, mask = np.moveaxis(normal_map.normals, 1 - axis, 0), np.moveaxis(normal_map.mask, 1 - axis, 0)
     found = np.zeros((len(chosen), 2))
@@ -197,20 +192,14 @@ def steps_between(normal_map: NormalMap, axis: int, chosen: Sequence[int] | Int)
     return found
 
 
-def warn_of_step(inside: Float, across: Float, axis: int, stacklevel: int) -> None:
-    """Warn if normals differ much more across the sides of a map than inside, as :func:`steps_between` finds them."""
-    (beside,), most = _means(across), float(_means(inside).max(initial=0.0))
+def warn_of_step(steps: Float, axis: int) -> None:
+    """Warn if normals differ much more across the sides of a map, which come first, than between others (K, 2)."""
+    means = steps[:, 0] / np.maximum(steps[:, 1], 1)
+    beside, most = float(means[0]), float(means[1:].max(initial=0.0))
     if beside > max(MAX_STEP * most, MIN_STEP):
         sides = ("left and right", "top and bottom")[axis]
-        warnings.warn(
+        warn_caller(
             f"the normals differ by {beside:.1f}° in the mean across the {sides} sides, but by {most:.1f}° at most "
             "between neighbours inside: the map does not seem to repeat there, and a crease will show",
             ShortfallWarning,
-            stacklevel=stacklevel,
         )
-
-
-def _means(steps: Float) -> Float:
-    """Return the mean angles (K,) from sums and numbers (K, 2)."""
-    means: Float = steps[:, 0] / np.maximum(steps[:, 1], 1)
-    return means

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_positive
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
-from normalmesh.integration.prior_faces import PointFaces, faces_of_points
+from normalmesh.errors import NormalMeshError, shape_text, warn_caller
+from normalmesh.integration.prior_faces import PointFaces, face_labels, faces_at, placed_points, told_apart
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 
@@ -29,36 +28,22 @@ MIN_WEIGHT, MAX_WEIGHT = 1e-9, 1e9
 MAX_DEPTH = 1e30
 #: Maximum distance (px) of a control point from the foreground.
 MAX_POINT_DISTANCE = 2.0
+#: Why points are left out.
+OUT_OF_REACH = "points of the prior have no face of their component in reach"
 #: Number of pixels of a depth map that are checked at the same time.
 CHECKED_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Values that the surface should have at points of the screen.
+    """Values that the surface should have at points of the screen."""
 
-    Attributes
-    ----------
-    screen : (K, 2)
-        u, v in pixels.
-    unknown : (K,)
-        Height, or logarithm of the depth.
-    weights : (K,)
-        Weights of the squared differences.
-    pixels : (K,) int64
-        Foreground pixel, counted row by row, on or next to which each point lies.
-    labels : (H, W) int
-        The 4-connected components of the mask, or the parts into which jumps divide them, from 1.
-    whole : (L + 1,) bool
-        Labels that are whole components.
-    """
-
-    screen: Float
-    unknown: Float
-    weights: Float
-    pixels: Int
-    labels: Integer
-    whole: Bool
+    screen: Float  # (K, 2): u, v in pixels
+    unknown: Float  # (K,): height, or logarithm of the depth
+    weights: Float  # (K,): weights of the squared differences
+    pixels: Int  # (K,): foreground pixel, counted row by row, on or next to which each point lies
+    labels: Integer  # (H, W): the components of the mask, or the parts into which jumps divide them, from 1
+    whole: Bool  # (L + 1,): labels that are whole components
 
     @classmethod
     def of(cls, prior: ArrayLike, weight: float | None, normal_map: NormalMap) -> Prior:
@@ -72,16 +57,12 @@ class Prior:
         labels, count = normal_map.component_labels
         if given.shape == normal_map.shape:
             rows, columns = np.nonzero(np.isfinite(given) & normal_map.mask)
-            depth, weights = (
-                given[rows, columns].astype(np.float64),
-                np.full(len(rows), PIXEL_WEIGHT if weight is None else weight),
-            )
+            depth = given[rows, columns].astype(np.float64)
+            weights = np.full(len(rows), PIXEL_WEIGHT if weight is None else weight)
             screen = np.stack([columns + 0.5, rows + 0.5], axis=1)
             pixels = rows * given.shape[1] + columns
         else:
-            screen, depth = given[:, :2], given[:, 2]
-            weights = np.full(len(given), POINT_WEIGHT if weight is None else weight)
-            weights = given[:, 3] if given.shape[1] == 4 else weights
+            screen, depth, weights = weighted_points(given, weight)
             pixels = nearest_pixels(screen, normal_map.mask)
         whole = np.ones(count + 1, np.bool_)
         placed = cls(screen, normal_map.camera.unknown_of_depth(depth), weights, pixels, labels, whole)
@@ -98,22 +79,26 @@ class Prior:
 
     def on_faces(self, mesh: ScreenMesh) -> tuple[Prior, PointFaces]:
         """Return the part of the prior that lies on a mesh, and the faces of its points; warn about the rest."""
-        label = self.labels.ravel()[self.pixels]
-        found = faces_of_points(mesh, self.screen, label, self.labels, self.whole)
+        label, home = self.labels.ravel()[self.pixels], face_labels(mesh, self.labels)
+        pixels = np.bincount(self.labels.ravel(), minlength=len(self.whole))
+        apart = told_apart(mesh, home, pixels, self.whole)
+        faces = faces_at(mesh, home, apart, self.screen, label, self.labels.shape)
+        found = placed_points(mesh, home, apart, faces, self.screen, label)
         near = found.faces >= 0
         if near.all():
             return self, found
-        leave_out(~near, "points of the prior have no face of their component in reach")
+        leave_out(~near, OUT_OF_REACH)
         return self._part(near), PointFaces(found.faces[near], found.feet[near])
 
     def _part(self, chosen: Bool) -> Prior:
-        return replace(
-            self,
-            screen=self.screen[chosen],
-            unknown=self.unknown[chosen],
-            weights=self.weights[chosen],
-            pixels=self.pixels[chosen],
-        )
+        of_points = ("screen", "unknown", "weights", "pixels")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in of_points})
+
+
+def weighted_points(given: Float, weight: float | None) -> tuple[Float, Float, Float]:
+    """Return places (K, 2), depths and weights (K,) of control points (K, 3 or 4)."""
+    weights = np.full(len(given), POINT_WEIGHT if weight is None else weight)
+    return given[:, :2], given[:, 2], given[:, 3] if given.shape[1] == 4 else weights
 
 
 def nearest_pixels(screen: Float, mask: Bool) -> Int:
@@ -141,7 +126,7 @@ def leave_out(far: Bool, which: str) -> None:
         raise NormalMeshError("no control point lies on the foreground; are they u (right), v (down) in pixels?")
     if far.any():
         count = np.count_nonzero(far)
-        warnings.warn(f"{count} {which} and are left out", NormalMeshWarning, stacklevel=6)
+        warn_caller(f"{count} {which} and are left out")
 
 
 def check_prior(

@@ -63,40 +63,25 @@ class Equations(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class MatrixEquations:
-    """Equations whose matrix is in memory.
+    """Equations whose matrix is in memory."""
 
-    Attributes
-    ----------
-    matrix : (n, n) sparse
-    right : (n,)
-    part : (n,) int
-    coordinates : (n, 2)
-        Positions of the unknowns on the screen.
-    workspace
-        Memory of the solver.
-    """
-
-    matrix: csr_matrix
-    right: Float
-    part: Integer
-    coordinates: Float
-    workspace: Workspace
+    matrix: csr_matrix  # (n, n)
+    right: Float  # (n,)
+    part: Integer  # (n,)
+    coordinates: Float  # (n, 2): positions of the unknowns on the screen
+    workspace: Workspace  # memory of the solver
 
     def diagonal(self) -> Float:
-        """Return the diagonal (n,) of the matrix."""
         return self.matrix.diagonal()
 
     def missing(self, x: Float) -> Float:
-        """Return ``right − matrix x`` (n,)."""
         return self.right - self.matrix @ x
 
     def restricted(self, chosen: Integer) -> MatrixEquations:
-        """Return the equations of some unknowns (k,), ascending, which are all of some parts."""
         matrix = self.matrix[chosen][:, chosen]
         return MatrixEquations(matrix, self.right[chosen], self.part[chosen], self.coordinates[chosen], self.workspace)
 
     def with_terms(self, rows: csr_matrix, weights: Float) -> Solve:
-        """Return what solves the system with terms ``Σ weight (row · x)²``, which each part has some of."""
         matrix = csr_matrix(self.matrix + rows.T @ rows.multiply(weights[:, None]).tocsr())
         matrix.sum_duplicates()
         _, part = np.unique(self.part, return_inverse=True)
@@ -107,20 +92,11 @@ class MatrixEquations:
 
 @dataclass(frozen=True, eq=False)
 class Corrected:
-    """Unknowns with a prior.
+    """Unknowns with a prior."""
 
-    Attributes
-    ----------
-    x : (n,)
-    error
-        Largest change of one of them by the last correction.
-    levels : (C,)
-        What has to be added to the unknowns of each component that has points.
-    """
-
-    x: Float
-    error: float
-    levels: Float
+    x: Float  # (n,)
+    error: float  # largest change of one of them by the last correction
+    levels: Float  # (C,): what has to be added to the unknowns of each component that has points
 
 
 def corrected(

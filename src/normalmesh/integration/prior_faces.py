@@ -29,49 +29,17 @@ _SAMPLED = 64  # parts of fewer faces are located by all samples, others by the 
 
 
 class PointFaces(NamedTuple):
-    """Faces of points, and where on them.
+    """Faces of points, and where on them."""
 
-    Attributes
-    ----------
-    faces : (K,) int32
-        −1 for points out of reach.
-    feet : (K, 2)
-        The points themselves where their face covers their pixel, otherwise the nearest places of the outline.
-    """
-
-    faces: Int32
-    feet: Float
-
-
-def faces_of_points(mesh: ScreenMesh, screen: Float, label: Integer, labels: Integer, whole: Bool) -> PointFaces:
-    """Find the faces for points on a mesh.
-
-    Parameters
-    ----------
-    mesh
-    screen
-        (K, 2) points.
-    label
-        (K,) label of the component of the mask, or of the part of it, that each point lies on.
-    labels
-        (H, W) labels from 1; 0 outside the mask.
-    whole
-        (L + 1,) labels of whole components; the others are parts on either side of jumps, which the mesh need not have.
-    """
-    home = face_labels(mesh, labels)
-    apart = told_apart(mesh, home, np.bincount(labels.ravel(), minlength=len(whole)), whole)
-    faces = faces_at(mesh, home, apart, screen, label, labels.shape)
-    feet = screen.copy()
-    lost = np.flatnonzero((faces < 0) & apart[label])
-    if len(lost):
-        faces[lost], feet[lost] = on_outline(mesh, home, screen[lost], label[lost])
-    return PointFaces(faces, feet)
+    faces: Int32  # (K,): −1 for points out of reach
+    feet: Float  # (K, 2): the points where their face covers their pixel, otherwise the nearest places of the outline
 
 
 def told_apart(mesh: ScreenMesh, home: Int32, pixels: Int, whole: Bool) -> Bool:
     """Return which labels (L + 1,) the mesh has faces of, from the label (M,) of its faces.
 
-    ``pixels`` (L + 1,) are the numbers of pixels of the labels.
+    ``pixels`` (L + 1,) are their numbers of pixels. Labels that are not ``whole`` (L + 1,) components are parts on
+    either side of jumps, which the mesh need not have.
     """
     area = np.bincount(home, mesh.areas, len(whole))
     return np.where(whole, area > 0, area > MIN_SHARE * pixels)
@@ -90,6 +58,16 @@ def faces_at(
     faces[inside] = pixel_faces(mesh, shape)[row[inside], column[inside]]
     faces[apart[label] & (home[faces] != label)] = -1
     return faces
+
+
+def placed_points(
+    mesh: ScreenMesh, home: Int32, apart: Bool, faces: Int32, screen: Float, label: Integer
+) -> PointFaces:
+    """Return the faces of points, also of those (K,) without one (−1) that the outline of their label is near to."""
+    faces, feet, lost = faces.copy(), screen.copy(), np.flatnonzero((faces < 0) & apart[label])
+    if len(lost):
+        faces[lost], feet[lost] = on_outline(mesh, home, screen[lost], label[lost])
+    return PointFaces(faces, feet)
 
 
 def face_labels(mesh: ScreenMesh, labels: Integer) -> Int32:

@@ -26,50 +26,27 @@ FLAT = 1e-14
 
 
 class FacePoints(NamedTuple):
-    """Points of a prior on the faces of a mesh.
+    """Points of a prior on the faces of a mesh."""
 
-    Attributes
-    ----------
-    faces : (K,) int
-    feet : (K, 2)
-        Where on the faces, u, v in pixels.
-    steps : (K, 2)
-        From there to the points themselves, which may lie beyond the outline.
-    unknown : (K,)
-        Height, or logarithm of the depth.
-    weights : (K,)
-    """
-
-    faces: Integer
-    feet: Float
-    steps: Float
-    unknown: Float
-    weights: Float
+    faces: Integer  # (K,)
+    feet: Float  # (K, 2): where on the faces, u, v in pixels
+    steps: Float  # (K, 2): from there to the points themselves, which may lie beyond the outline
+    unknown: Float  # (K,): height, or logarithm of the depth
+    weights: Float  # (K,)
 
     def chosen(self, which: Integer) -> FacePoints:
         """Return some of the points."""
-        return FacePoints(
-            self.faces[which], self.feet[which], self.steps[which], self.unknown[which], self.weights[which]
-        )
+        return FacePoints._make(each[which] for each in self)
 
 
 @dataclass(frozen=True, eq=False)
 class PriorTerms:
-    """The terms ``Σ weight (row · x − value)²`` of a prior.
+    """The terms ``Σ weight (row · x − value)²`` of a prior, whose rows sum to one."""
 
-    Attributes
-    ----------
-    faces : (K,) int
-        The face that each term is about.
-    rows : (K, n) sparse
-        Rows that sum to one.
-    values, weights : (K,)
-    """
-
-    faces: Integer
-    rows: csr_matrix
-    values: Float
-    weights: Float
+    faces: Integer  # (K,): the face that each term is about
+    rows: csr_matrix  # (K, n)
+    values: Float  # (K,)
+    weights: Float  # (K,)
 
     def misfits(self, x: Float) -> Float:
         """Return how much the surface is below the points (K,)."""

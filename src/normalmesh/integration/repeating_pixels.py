@@ -31,7 +31,7 @@ def repeating_heights(normal_map: NormalMap, repeats: Repeats) -> Float:
     """
     if not normal_map.mask.all():
         raise NormalMeshError("integrate_pixels(tileable=…) needs a map without background: use reconstruct")
-    check_repeating_map(normal_map, repeats, stacklevel=5)
+    check_repeating_map(normal_map, repeats)
     system = _TorusSystem(normal_map, repeats)
     right = system.right_side()
     x, residual = np.zeros_like(right), right.copy()

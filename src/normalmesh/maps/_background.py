@@ -44,9 +44,9 @@ def flood_from_border(state, shortest):
     while changed:
         changed = False
         for i in range(rows):
-            changed |= _flood_row(i, i - 1, state)
+            changed |= _flood_row(i, state)
         for i in range(rows - 1, -1, -1):
-            changed |= _flood_row(i, i + 1, state)
+            changed |= _flood_row(i, state)
 
 
 @inner
@@ -62,27 +62,16 @@ def _mark_runs(side, shortest):
 
 
 @inner
-def _flood_row(i, beside, state):
-    """Spread background into row i from the row beside it, then along the row; return whether a pixel changed."""
+def _flood_row(i, state):
+    """Spread background into row i from the rows beside it, then along the row; return whether a pixel changed."""
     columns, changed = state.shape[1], False
     for j in range(columns):
-        if state[i, j] == COLOURED and (_touches_it(beside, j, state) or (j > 0 and state[i, j - 1] == BACKGROUND)):
+        if state[i, j] == COLOURED and _is_beside(i, j, state, BACKGROUND, BACKGROUND):
             state[i, j], changed = BACKGROUND, True
     for j in range(columns - 2, -1, -1):
         if state[i, j] == COLOURED and state[i, j + 1] == BACKGROUND:
             state[i, j], changed = BACKGROUND, True
     return changed
-
-
-@inner
-def _touches_it(row, j, state):
-    """Return whether one of the three pixels around column j of a row is background."""
-    if not 0 <= row < state.shape[0]:
-        return False
-    touches = False
-    for c in range(max(j - 1, 0), min(j + 2, state.shape[1])):
-        touches |= state[row, c] == BACKGROUND
-    return touches
 
 
 @kernel
@@ -91,19 +80,12 @@ def pixels_beside(state, places):
     count = 0
     for i in range(state.shape[0]):
         for j in range(state.shape[1]):
-            if state[i, j] < BACKGROUND and _is_beside(i, j, state, BACKGROUND):
+            if state[i, j] < BACKGROUND and _is_beside(i, j, state, BACKGROUND, BACKGROUND):
                 if count == len(places):
                     return count
                 places[count, 0], places[count, 1] = i, j
                 count += 1
     return count
-
-
-@kernel
-def deviations_of(vectors, colour, deviations):
-    """Write how far vectors (n, 1, 3) are from the colour."""
-    for i in range(len(deviations)):
-        deviations[i] = _deviation(vectors, i, 0, colour)
 
 
 @kernel
@@ -116,18 +98,18 @@ def grow_background(first, last, vectors, colour, tolerance, state, turn):
         for j in range(state.shape[1]):
             if (
                 state[i, j] < BACKGROUND
-                and _is_beside(i, j, state, BACKGROUND + turn - 1)
+                and _is_beside(i, j, state, BACKGROUND + turn - 1, BACKGROUND + turn - 1)
                 and _deviation(vectors, i, j, colour) <= tolerance
             ):
                 state[i, j] = BACKGROUND + turn
 
 
 @inner
-def _is_beside(i, j, state, value):
-    """Return whether one of the 3 × 3 neighbours has a value."""
+def _is_beside(i, j, state, least, most):
+    """Return whether one of the 3 × 3 neighbours has a value from the least to the most."""
     for row in range(max(i - 1, 0), min(i + 2, state.shape[0])):
         for column in range(max(j - 1, 0), min(j + 2, state.shape[1])):
-            if state[row, column] == value:
+            if least <= state[row, column] <= most:
                 return True
     return False
 
@@ -142,19 +124,10 @@ def steep_outline(vectors, colour, state, cosine, top, left, bottom, right):
     steep = total = 0
     for i in range(top, bottom):
         for j in range(left, right):
-            if state[i, j] < BACKGROUND and _is_any_background(i, j, state):
+            if state[i, j] < BACKGROUND and _is_beside(i, j, state, BACKGROUND, 255):
                 total += 1
                 steep += _is_steep(i, j, vectors, colour, state, cosine)
     return steep, total
-
-
-@inner
-def _is_any_background(i, j, state):
-    for row in range(max(i - 1, 0), min(i + 2, state.shape[0])):
-        for column in range(max(j - 1, 0), min(j + 2, state.shape[1])):
-            if state[row, column] >= BACKGROUND:
-                return True
-    return False
 
 
 @inner

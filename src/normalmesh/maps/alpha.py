@@ -12,8 +12,16 @@ from numpy.typing import NDArray
 from normalmesh.array_types import Bool
 from normalmesh.errors import NormalMeshError, path_text, repr_for_error, warn_caller
 from normalmesh.files.formats import unusable
-from normalmesh.files.masks import MARGIN, SOFT, count_between, empty_mask, reaches_half, value_range
-from normalmesh.files.packed_masks import ArrayMask, MaskBuilder, PackedMask
+from normalmesh.files.masks import (
+    MARGIN,
+    SOFT,
+    MaskPacker,
+    PackedMask,
+    count_between,
+    empty_mask,
+    reaches_half,
+    value_range,
+)
 from normalmesh.files.windowed_arrays import WindowedArray
 from normalmesh.normals.windows import Slices
 
@@ -30,21 +38,10 @@ def checked_alpha(alpha: Alpha) -> Alpha:
     raise NormalMeshError(f"alpha must be 'auto', 'mask' or 'ignore', not {repr_for_error(alpha)}")
 
 
-def alpha_mask(
-    array: WindowedArray, use: Alpha, foreground: Callable[[Slices], Bool], builder: MaskBuilder
-) -> ArrayMask | PackedMask | None:
+def alpha_mask(array: WindowedArray, use: Alpha, foreground: Callable[[Slices], Bool]) -> PackedMask | None:
     """Return the mask that an alpha channel holds, or None; warn if it is ignored because it looks like none.
 
-    Parameters
-    ----------
-    array
-        Stored normals; a fourth channel is alpha.
-    use
-        How to take it.
-    foreground
-        Find the foreground (h, w) of a window of the map without its alpha channel.
-    builder
-        What the mask is put together with.
+    ``array``: stored normals, a fourth channel is alpha; ``foreground`` finds that (h, w) of a window without it.
     """
     if use == "ignore" or array.shape[2] != 4:
         if use == "mask":
@@ -55,20 +52,16 @@ def alpha_mask(
         lowest, highest = value_range(alpha for _, alpha in _alphas(array))
         if lowest == highest == opaque:
             return None
-    half, inside, between = builder(array.size), 0, 0
+    half, between = MaskPacker(array.size), 0
     for window, alpha in _alphas(array):
-        mask = reaches_half(alpha, array.maximum)
-        half.put(window, mask)
-        inside += int(np.count_nonzero(mask))
+        half.put(window, reaches_half(alpha, array.maximum))
         between += count_between(alpha, float(lowest), float(highest)) if use == "auto" else 0
-    if use == "mask":
-        if not inside:
-            raise empty_mask(array.path)
-        return half.done()
+    if use == "mask" and not half.count:
+        raise empty_mask(array.path)
     # Nearly all pixels have the lowest or the highest value, one of them outside the mask.
-    if 0 < inside < pixels and between / pixels <= SOFT:
+    if use == "mask" or (0 < half.count < pixels and between / pixels <= SOFT):
         return half.done()
-    if visible := _visible(array, opaque, foreground, builder):
+    if visible := _visible(array, opaque, foreground):
         return visible
     warn_caller(
         f"{path_text(array.path)}: the alpha channel, from {lowest:g} to {highest:g}, does not look like a mask and "
@@ -77,21 +70,18 @@ def alpha_mask(
     return None
 
 
-def _visible(
-    array: WindowedArray, opaque: int, foreground: Callable[[Slices], Bool], builder: MaskBuilder
-) -> ArrayMask | PackedMask | None:
+def _visible(array: WindowedArray, opaque: int, foreground: Callable[[Slices], Bool]) -> PackedMask | None:
     """Return where alpha is not zero, up to a margin; None if that is not where the foreground is."""
-    visible, seen, both, either = builder(array.size), 0, 0, 0
+    visible, both, either = MaskPacker(array.size), 0, 0
     for window, alpha in _alphas(array):
         mask: Bool = np.greater(alpha, MARGIN * opaque)
         visible.put(window, mask)
-        seen += int(np.count_nonzero(mask))
         transparent, background = ~mask, ~foreground(window)
         both += int(np.count_nonzero(transparent & background))
         either += int(np.count_nonzero(transparent | background))
     if not either or both / either < MATCH:
         return None
-    if not seen:
+    if not visible.count:
         raise empty_mask(array.path)
     return visible.done()
 

@@ -18,15 +18,14 @@ from normalmesh.maps._background import (
     BACKGROUND,
     COLOURED,
     INSIDE,
-    deviations_of,
     flood_from_border,
     grow_background,
     mark_coloured,
     pixels_beside,
     steep_outline,
 )
-from normalmesh.maps.decoded_windows import VectorWindows
-from normalmesh.normals.windows import centre_of, padded_window
+from normalmesh.maps.decoding import VectorWindows
+from normalmesh.normals.windows import centre_of, padded_window, points_inside
 from normalmesh.runtime.row_blocks import row_blocks
 from normalmesh.runtime.threads import in_parallel
 
@@ -36,6 +35,9 @@ LEVEL = 2 / 255
 NEAR = 6 * LEVEL
 #: Least share of the border that a background has.
 LEAST_SHARE = 0.2
+#: Ratio of the mean square difference of successive pixels to the variance: 2 of noise, 0 of what is smooth. Pixels of
+#: many colours that are smooth, such as sand or mortar, are no background.
+SMOOTH = 0.5
 #: How far the length of a colour must be outside the usual lengths of the rest to be no normal.
 OFF_LENGTH = 0.12
 #: If most pixels beside the background are nearer to its colour than this, they are its noise: the file is lossy.
@@ -68,24 +70,11 @@ def find_background(
 ) -> tuple[Colour, UInt8] | None:
     """Find the background of a map without a mask, besides what holds no normal.
 
-    While it looks, it keeps one byte a pixel: background spreads from the border all over the image.
+    Returns its colour and a state (H, W), at least :data:`._background.BACKGROUND` where there is background; None if
+    there is none. While it looks, it keeps one byte a pixel: background spreads from the border all over the image.
 
-    Parameters
-    ----------
-    windows
-        The vectors, as decoded, in the file's own channels.
-    border
-        Vectors (n, 3) of the border of the image.
-    sample
-        Those (m, 3) of the foreground among :func:`sampled_pixels`.
-    step
-        Difference of successive values, as a component; 0 for floats.
-
-    Returns
-    -------
-    Colour, (H, W) uint8, or None
-        Its colour and a state, at least :data:`._background.BACKGROUND` where there is background; None if there is
-        none.
+    Vectors are as decoded, in the file's own channels: all of them, those (n, 3) of the ``border``, and those (m, 3) of
+    the foreground among :func:`sampled_pixels`. ``step``: difference of successive values; 0 for floats.
     """
     colour = border_colour(border, step)
     lengths = None if colour is None else _usual_lengths(windows, colour, sample)
@@ -124,10 +113,20 @@ def border_colour(border: Floating, step: float) -> Colour | None:
     near = _near(values, LEVEL * keys[counts.argmax()])
     colour = np.median(values[near], axis=0)
     near = _near(values, colour)
-    if near.sum() < LEAST_SHARE * len(border):
+    if near.sum() < LEAST_SHARE * len(border) or _is_smooth(values, near):
         return None
     spread = float(np.quantile(np.abs(values[near] - colour).max(axis=1), 0.99))
     return Colour(colour, max(1.01 * step, 1.5 * spread, 1e-6))
+
+
+def _is_smooth(values: Float, near: Bool) -> bool:
+    """Return whether the chosen ones of border pixels (n, 3) are normals that vary smoothly, by more than rounding."""
+    both, chosen = near[1:] & near[:-1], values[near]
+    if abs(float(np.linalg.norm(np.median(chosen, axis=0))) - 1) > OFF_LENGTH:
+        return False
+    squared = ((values[1:] - values[:-1])[both] ** 2).sum()
+    variance = chosen.var(axis=0).sum()
+    return bool(variance > LEVEL**2 and squared < SMOOTH * variance * np.count_nonzero(both))
 
 
 def _near(values: Float, colour: Float) -> Bool:
@@ -176,16 +175,12 @@ def _deviations_beside(windows: VectorWindows, colour: Colour, state: UInt8) -> 
     """Return how far pixels beside the background, the first ones of the image, are from its colour."""
     places = np.empty((SAMPLED, 2), np.int64)
     rows, columns = places[: pixels_beside(state, places)].T
-    vectors = np.empty((len(rows), 1, 3), np.float32)
+    vectors = np.empty((len(rows), 3), np.float32)
     for window in windows.passes():
-        begin, end = np.searchsorted(rows, (window[0].start, window[0].stop))
-        inside = (columns[begin:end] >= window[1].start) & (columns[begin:end] < window[1].stop)
-        if inside.any():
-            chosen = np.arange(begin, end)[inside]
-            part, _ = windows.raw(window)
-            vectors[chosen, 0] = part[rows[chosen] - window[0].start, columns[chosen] - window[1].start]
-    deviations = np.empty(len(rows), np.float64)
-    deviations_of(vectors, colour.vector, deviations)
+        chosen, place = points_inside(window, rows, columns)
+        if len(chosen):
+            vectors[chosen] = windows.raw(window)[0][place]
+    deviations: Float = np.fmax.reduce(np.abs(vectors - colour.vector), axis=1)
     return deviations
 
 

@@ -1,4 +1,7 @@
-"""Reading cameras: matrices from text, NPY, JSON and YAML, as OpenCV and ROS write it; focal lengths from EXIF data."""
+"""Reading cameras: matrices from text, NPY, JSON and YAML, as OpenCV and ROS write it; focal lengths from EXIF data.
+
+A camera whose principal point does not seem to belong to its image is questioned.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,21 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from normalmesh.arguments import checked_path
 from normalmesh.array_types import Float
-from normalmesh.errors import NormalMeshError, shape_text
-from normalmesh.files.arrays import CAMERA_MATRIX, PIXEL_SIZE, read_npy, read_npz_camera
-from normalmesh.files.formats import file_format, mapped, read_text, unusable
-from normalmesh.files.images import IMAGE_FORMATS, jpeg_exif, only_image, opened_tiff, png_exif, read_image_size
+from normalmesh.errors import NormalMeshError, shape_text, warn_caller
+from normalmesh.files.arrays import CAMERA_MATRIX, PIXEL_SIZE, read_npy, read_npz_arrays
+from normalmesh.files.formats import file_format, read_text, unusable
+from normalmesh.files.images import IMAGE_FORMATS, read_exif, read_image_size
+from normalmesh.files.tiff_windows import only_image, opened_tiff
 from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.perspective import Perspective
@@ -27,6 +31,8 @@ from normalmesh.normals.perspective import Perspective
 #: Common names of the matrix, in order of preference.
 MATRIX_NAMES = ("camera_matrix", "K", "cameraMatrix", "M1", "intrinsics", "intrinsic_matrix")
 
+#: Shapes of the arrays of an NPZ file that hold a camera.
+CAMERA_SHAPES = {CAMERA_MATRIX: (3, 3), PIXEL_SIZE: ()}
 #: A matrix of OpenCV's FileStorage, or the same without tags as in ROS: name, rows, columns, numbers.
 YAML_MATRIX = re.compile(
     # Possessive quantifiers do not backtrack, which would take forever on long files of blanks.
@@ -44,11 +50,16 @@ COLUMNS, ROWS = (0xA002, "PixelXDimension"), (0xA003, "PixelYDimension")
 UNIT_LENGTHS = {2: 25.4, 3: 10.0, 4: 1.0, 5: 0.001}
 #: Diagonal of a frame of 35 mm film in mm, to which equivalent focal lengths refer.
 FILM_DIAGONAL = math.hypot(36, 24)
+#: What stands for a camera: one, a file with its matrix, what makes one from rows and columns, or None for the default.
+CameraLike: TypeAlias = "Camera | str | PathLike[str] | Callable[[tuple[int, int]], Camera] | None"
 #: Largest ratio of the focal lengths by the sensor and by the equivalent. Programs that make photographs smaller often
 #: keep the sensor's resolution in pixels of the original; in-camera formats change the equivalent by less.
 CONTRADICTION = 1.3
 #: Largest difference of the aspect ratios of a photograph and of a map of the same view, relative.
 SAME_ASPECT = 0.01
+#: A principal point is questioned if it is this much nearer to the middle of the turned image than to that of the
+#: image, and so far from the latter, as a share of the longer side.
+NEARER, OFF_CENTRE = 0.25, 0.05
 
 
 def read_camera_matrix(path: str | PathLike[str]) -> Float:
@@ -75,7 +86,11 @@ def read_camera_matrix(path: str | PathLike[str]) -> Float:
     if start.startswith("%YAML") or YAML_MATRIX.search(text):
         return _from_yaml(path, text)
     if start.startswith("{") or path.suffix.lower() == ".json":
-        return _from_json(path, text)
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError) as error:  # numbers of JSON may exceed those of Python
+            raise unusable(path, f"is not valid JSON: {error}") from error
+        return _checked(path, _json_matrix(path, content))
     return _checked(path, _numbers(path, text))
 
 
@@ -104,14 +119,6 @@ def _numbers(path: Path, text: str) -> list[float]:
     if len(numbers) != 9:
         raise unusable(path, f"a camera matrix has 9 numbers, 3 in each row; found {len(numbers)}")
     return numbers
-
-
-def _from_json(path: Path, text: str) -> Float:
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:  # numbers of JSON may exceed those of Python
-        raise unusable(path, f"is not valid JSON: {error}") from error
-    return _checked(path, _json_matrix(path, content))
 
 
 def _json_matrix(path: Path, content: object) -> object:
@@ -144,29 +151,12 @@ def _from_yaml(path: Path, text: str) -> Float:
 
 @dataclass(frozen=True)
 class ExifLens:
-    """What EXIF data tell about the lens.
+    """What EXIF data tell about the lens; None is unknown."""
 
-    Attributes
-    ----------
-    focal_length
-        In mm, if known.
-    equivalent
-        Focal length in mm of the same field of view on film of 35 mm, if known.
-    pixels_per_mm
-        Resolution on the sensor of an image of ``shape``, if known.
-    shape
-        Rows and columns of the photograph as it was taken.
-    """
-
-    focal_length: float | None
-    equivalent: float | None
-    pixels_per_mm: float | None
-    shape: tuple[int, int]
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether the focal length in pixels follows."""
-        return self.equivalent is not None or (self.focal_length is not None and self.pixels_per_mm is not None)
+    focal_length: float | None  # in mm
+    equivalent: float | None  # in mm, for the same field of view on film of 35 mm
+    pixels_per_mm: float | None  # resolution on the sensor of an image of ``shape``
+    shape: tuple[int, int]  # rows and columns of the photograph as it was taken
 
     def focal_px(self, shape: tuple[int, int]) -> float:
         """Return the focal length in pixels for the same view with other rows and columns.
@@ -180,7 +170,7 @@ class ExifLens:
                 f"the photograph had {self.shape[1]} × {self.shape[0]} pixels, but the map has {shape[1]} × {shape[0]}:"
                 " it is cropped, and the EXIF focal length does not tell by how much; give the focal length in pixels"
             )
-        if not self.is_enough:
+        if self.equivalent is None and (self.focal_length is None or self.pixels_per_mm is None):
             known = "nothing" if self.focal_length is None else f"only {self.focal_length:g} mm, not the sensor's size"
             raise NormalMeshError(f"EXIF data tell {known}; give the focal length in pixels, or the field of view")
         by_sensor = (self.focal_length or 0) * (self.pixels_per_mm or 0) * long / stored_long
@@ -238,15 +228,9 @@ def _tags(path: Path, name: str) -> Mapping[Any, Any]:
         with opened_tiff(path) as file:
             tag = only_image(path, file).keyframe.tags.get(DIRECTORY)
             return tag.value if tag is not None and isinstance(tag.value, Mapping) else {}
-    from PIL.Image import Exif
-
-    with mapped(path) as contents:
-        data = bytes(png_exif(contents) if name == "PNG" else jpeg_exif(contents))
-    exif = Exif()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of damaged data
-        exif.load(data)
-        return exif.get_ifd(DIRECTORY)
+        return read_exif(path, name).get_ifd(DIRECTORY)
 
 
 def _positive(tags: Mapping[Any, Any], keys: tuple[int, str]) -> float | None:
@@ -269,14 +253,41 @@ def camera_from(camera: Camera | str | PathLike[str] | None) -> Camera:
     return checked_camera(camera, "Orthographic(...), Perspective(...) or a file")
 
 
-def own_camera(path: Path) -> Camera | None:
+def held_camera(path: Path) -> Camera | None:
     """Return the camera that an NPZ file holds besides its normals, or None."""
     if file_format(path) != "NPZ":
         return None
-    held = read_npz_camera(path)
+    arrays = read_npz_arrays(path, CAMERA_SHAPES)
+    held = {name: array for name, array in arrays.items() if array.shape == CAMERA_SHAPES[name]}
     try:
         if CAMERA_MATRIX in held:
             return Perspective.from_matrix(held[CAMERA_MATRIX])
         return Orthographic(held[PIXEL_SIZE].item()) if PIXEL_SIZE in held else None
     except NormalMeshError as error:
         raise unusable(path, str(error)) from error
+
+
+def principal_point_question(camera: Camera, shape: tuple[int, int]) -> str | None:
+    """Return a question about the principal point of a camera for an image of rows and columns; None if it is fine."""
+    matrix = camera.matrix("half")
+    if matrix is None:
+        return None
+    (rows, columns), (cx, cy) = shape, matrix[:2, 2].tolist()
+    off_centre = math.hypot(cx - columns / 2, cy - rows / 2)
+    if off_centre > OFF_CENTRE * max(shape) and math.hypot(cx - rows / 2, cy - columns / 2) < NEARER * off_centre:
+        return (
+            f"the principal point ({cx:g}, {cy:g}) is the middle of {rows} × {columns} pixels, but the image has "
+            f"{columns} × {rows}: are cx and cy swapped? cx counts columns, to the right, and cy rows, down"
+        )
+    if not (0 <= cx <= columns and 0 <= cy <= rows):
+        return (
+            f"the principal point ({cx:g}, {cy:g}) lies outside the image of {columns} × {rows} pixels. That is right "
+            "if the image is a crop of a larger one; else the camera matrix is that of another image or size: scale it"
+        )
+    return None
+
+
+def question_camera(camera: Camera, shape: tuple[int, int]) -> None:
+    """Warn of a principal point that does not seem to belong to an image."""
+    if question := principal_point_question(camera, shape):
+        warn_caller(question)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -18,17 +17,15 @@ from normalmesh.errors import NormalMeshWarning, path_text
 from normalmesh.files.formats import file_format
 from normalmesh.files.size_limits import limited_pixels
 from normalmesh.integration.expected_uncertainty import expected_uncertainty
-from normalmesh.maps.alpha import Alpha, checked_alpha
-from normalmesh.maps.cameras import ExifLens, camera_from, own_camera, read_exif_lens
-from normalmesh.maps.normal_maps import decode_in_memory, normal_map_of
-from normalmesh.maps.stored_normals import read_array
+from normalmesh.maps.alpha import Alpha
+from normalmesh.maps.cameras import CameraLike, ExifLens, read_exif_lens
+from normalmesh.maps.normal_maps import decode_file, normal_map_of
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import NAMED, Convention, checked_convention, likely_convention
 from normalmesh.normals.diagnosis import Diagnosis
 from normalmesh.normals.noise import closure_error, component_noise
-from normalmesh.normals.principal_point import question_camera
 from normalmesh.normals.repairs import Repairs
-from normalmesh.photometric.rti import RTI_FORMATS
+from normalmesh.photometric.rti_model import RTI_FORMATS
 
 if TYPE_CHECKING:
     from normalmesh.files.windowed_arrays import WindowedArray
@@ -38,28 +35,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MaskStatistics:
-    """Statistics of a mask.
-
-    Attributes
-    ----------
-    pixels, foreground
-        Of the image, and of the mask.
-    components
-        4-connected parts of the foreground.
-    holes
-        Parts of the background that are surrounded by foreground.
-    largest
-        Pixels of the largest component.
-    border
-        Foreground pixels on the border of the image, where the surface is cut off.
-    """
+    """Statistics of a mask."""
 
     pixels: int
     foreground: int
-    components: int
-    holes: int
-    largest: int
-    border: int
+    components: int  # 4-connected parts of the foreground
+    holes: int  # parts of the background that are surrounded by foreground
+    largest: int  # pixels of the largest component
+    border: int  # foreground pixels on the border of the image, where the surface is cut off
 
     @classmethod
     def of(cls, mask: Bool) -> MaskStatistics:
@@ -69,64 +52,34 @@ class MaskStatistics:
         largest = int(np.bincount(labels.ravel())[1:].max(initial=0))
         # Foreground is 4-connected, so background is 8-connected.
         labels, backgrounds = ndimage.label(~mask, structure=np.ones((3, 3)), output=np.int32)
-        outside = np.count_nonzero(np.unique(np.concatenate(_border(labels))))
-        border = int(sum(np.count_nonzero(side) for side in _border(mask)))
-        return cls(mask.size, int(np.count_nonzero(mask)), components, backgrounds - int(outside), largest, border)
+        outside = np.unique(np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]]))
+        foreground = int(np.count_nonzero(mask))
+        border = foreground - int(np.count_nonzero(mask[1:-1, 1:-1]))
+        return cls(mask.size, foreground, components, backgrounds - int(np.count_nonzero(outside)), largest, border)
 
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """The results of :func:`inspect_file`.
-
-    Attributes
-    ----------
-    path, format
-        The file, and its format, detected from its first bytes.
-    shape
-        Rows and columns.
-    kind
-        The stored channels and the type of their numbers, such as ``"3 channels and alpha, 16 bit"``.
-    mask_source
-        Where the mask is from.
-    mask, counts, repairs, camera
-        Of the normal map.
-    exif_lens
-        What the file tells about the lens of a photograph, which the camera does not use unless asked to.
-    diagnosis
-        Which convention the channels of the file follow.
-    stated, read_as
-        The convention asked for, None for ``auto``; and the one that the figures are for: the likely one where the
-        data contradict the stated one.
-    noise, largest_noise
-        Degrees: what half of the foreground does not exceed, and that of the noisiest component. See
-        :func:`normalmesh.normals.noise.component_noise`.
-    closure_error
-        Pixels, see :func:`normalmesh.normals.noise.closure_error`.
-    height_deviation
-        Standard deviation of heights, in pixels, to be expected of a surface with the default compression; see
-        :func:`normalmesh.integration.expected_uncertainty.expected_uncertainty`.
-    warnings
-        What reading the file warned about.
-    """
+    """The results of :func:`inspect_file`."""
 
     path: Path
-    format: str
-    shape: tuple[int, int]
-    kind: str
-    mask_source: str
+    format: str  # detected from the first bytes
+    shape: tuple[int, int]  # rows and columns
+    kind: str  # the stored channels and the type of their numbers, such as "3 channels and alpha, 16 bit"
+    mask_source: str  # where the mask is from
     mask: MaskStatistics
     counts: MaskCounts
     repairs: Repairs
     camera: Camera
-    exif_lens: ExifLens | None
-    diagnosis: Diagnosis
-    stated: Convention | None
-    read_as: Convention
-    noise: float
-    largest_noise: float
-    closure_error: float
-    height_deviation: float
-    warnings: tuple[str, ...]
+    exif_lens: ExifLens | None  # of a photograph; the camera does not use it unless asked to
+    diagnosis: Diagnosis  # which convention the channels of the file follow
+    stated: Convention | None  # the convention asked for, None for ``auto``, and
+    read_as: Convention  # the one that the figures are for: the likely one where the data contradict the stated one
+    noise: float  # degrees that half of the foreground does not exceed, and
+    largest_noise: float  # of the noisiest component, see :func:`normalmesh.normals.noise.component_noise`
+    closure_error: float  # pixels, see :func:`normalmesh.normals.noise.closure_error`
+    height_deviation: float  # pixels, of :func:`.expected_uncertainty` with the default compression
+    warnings: tuple[str, ...]  # of reading the file
 
     @property
     def recommendation(self) -> str:
@@ -163,7 +116,7 @@ class Inspection:
 def inspect_file(
     path: str | PathLike[str],
     mask: str | PathLike[str] | None = None,
-    camera: Camera | str | PathLike[str] | Callable[[tuple[int, int]], Camera] | None = None,
+    camera: CameraLike = None,
     convention: str | Convention = "opengl",
     *,
     alpha: Alpha = "auto",
@@ -172,21 +125,16 @@ def inspect_file(
     """Inspect the file of a normal map; arguments as for :func:`read_normal_map`."""
     path = Path(path)
     stated = checked_convention(convention)
-    camera = own_camera(path) if camera is None else camera
-    ready = None if callable(camera) else camera_from(camera)
     with limited_pixels(max_pixels), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NormalMeshWarning)
-        array = read_array(path)
-        decoded = decode_in_memory(array, mask, checked_alpha(alpha))
-        camera = ready or camera_from(camera(array.size) if callable(camera) else camera)
-        question_camera(camera, array.size)
+        array, decoded, view = decode_file(path, mask, camera, alpha)
         kind, source = _kind(array), _mask_source(array, decoded, mask)
         del array  # as large as the file, decompressed
-        diagnosis = decoded.diagnosis(camera)
+        diagnosis = decoded.diagnosis(view)
         read_as = likely_convention(diagnosis)
         if stated is not None and not diagnosis.strongly_excludes(stated):
             read_as = stated
-        normal_map = normal_map_of(decoded, camera, read_as)
+        normal_map = normal_map_of(decoded, view, read_as)
     del decoded  # as large as the map itself
     noise = component_noise(normal_map)
     vertices = StoppingRule().expected_vertices(normal_map.foreground)
@@ -199,7 +147,7 @@ def inspect_file(
         mask=MaskStatistics.of(normal_map.mask),
         counts=MaskCounts.of(normal_map.mask),
         repairs=normal_map.repairs,
-        camera=camera,
+        camera=view,
         exif_lens=read_exif_lens(path),
         diagnosis=diagnosis,
         stated=stated,
@@ -242,11 +190,3 @@ def _stored_text(array: WindowedArray, colour: Colour) -> str:
     signed = array.dtype.kind == "i"
     values = colour.vector * array.maximum if signed else (colour.vector + 1) / 2 * array.maximum
     return f"({', '.join(f'{value:.0f}' for value in values)})"
-
-
-def _border(image: Bool) -> tuple[Bool, ...]:
-    """Return the pixels (K,) of the four sides of an image (H, W), each once."""
-    last = slice(len(image) - 1, None) if len(image) > 1 else slice(0, 0)
-    inner = image[1:-1]
-    right = inner[:, -1] if image.shape[1] > 1 else inner[:, :0].ravel()
-    return image[0], image[last].ravel(), inner[:, 0], right

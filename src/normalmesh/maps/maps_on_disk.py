@@ -15,16 +15,16 @@ from normalmesh.arguments import checked_instance, checked_path
 from normalmesh.array_types import Bool, Float32
 from normalmesh.errors import NormalMeshError, path_text, shape_text
 from normalmesh.files.formats import unusable
-from normalmesh.files.packed_masks import MaskPacker, PackedMask
+from normalmesh.files.georeference import GeoReference
+from normalmesh.files.masks import MaskPacker, PackedMask
 from normalmesh.files.size_limits import refuse_beyond_memory
 from normalmesh.files.windowed_arrays import NpyWindows, WindowedArray
-from normalmesh.maps.decoded_windows import DecodedWindows
+from normalmesh.maps.decoding import DecodedWindows
 from normalmesh.maps.map_decoding import DecodedMap
 from normalmesh.normals._normal_map import NormalMapArrays
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.cleaning import Cleaning, CleanWindows
 from normalmesh.normals.component_maps import window_camera
-from normalmesh.normals.georeference import GeoReference
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.repairs import Repairs, flattened_components, report_repairs
 from normalmesh.normals.windows import Rectangle, Slices, checked_window
@@ -167,23 +167,20 @@ def opened_map(decoded: DecodedMap, camera: Camera, convention: Convention, unit
     vectors = replace(vectors, convention=convention)
     given = vectors.mask
     source = CleanWindows(vectors.to_clean, vectors.shape, camera, decoded.typical_length(), given is not None)
-    cleaning, packer, foreground = Cleaning(source), MaskPacker(source.shape), 0
+    cleaning, packer = Cleaning(source), MaskPacker(source.shape)
     for window in vectors.passes():
-        _, mask = cleaning.add(window)
-        packer.put(window, mask)
-        foreground += int(np.count_nonzero(mask))
+        packer.put(window, cleaning.add(window)[1])
     try:
         repairs, leaving = cleaning.finish()
     except NormalMeshError as error:
         raise unusable(vectors.path, str(error)) from error
     packer.clear(leaving)
-    foreground -= len(leaving)
     packed = packer.done()
     opened = MapOnDisk(
         vectors.path,
         camera,
         repairs,
-        foreground,
+        packer.count,
         vectors.array.georeference,
         units,
         vectors.array,
@@ -193,5 +190,5 @@ def opened_map(decoded: DecodedMap, camera: Camera, convention: Convention, unit
         packer.rectangle(),
     )
     columns = source.shape[1]
-    report_repairs(repairs, foreground, cleaning.unresolved, lambda: flattened_components(opened._parts(), columns))
+    report_repairs(repairs, packer.count, cleaning.unresolved, lambda: flattened_components(opened._parts(), columns))
     return opened

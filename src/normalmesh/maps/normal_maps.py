@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,19 +15,18 @@ from normalmesh.arguments import checked_path
 from normalmesh.array_types import Bool
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.files.formats import unusable
-from normalmesh.files.geotiff_reading import camera_of
+from normalmesh.files.georeference import camera_of
 from normalmesh.files.masks import read_mask
 from normalmesh.files.size_limits import limited_pixels
-from normalmesh.files.windowed_arrays import WindowedArray, open_array
+from normalmesh.files.windowed_arrays import WindowedArray
 from normalmesh.maps.alpha import Alpha, checked_alpha
-from normalmesh.maps.cameras import camera_from, own_camera
+from normalmesh.maps.cameras import CameraLike, camera_from, held_camera, question_camera
 from normalmesh.maps.map_decoding import DecodedMap, decode_map
 from normalmesh.maps.maps_on_disk import MapOnDisk, opened_map
-from normalmesh.maps.stored_normals import NAME, array_of, checked_normals, chosen_mask, read_array, read_size
+from normalmesh.maps.stored_normals import NAME, MaskLike, array_of, read_array, read_size
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import Convention, checked_convention, chosen_convention
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.normals.principal_point import question_camera
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -107,55 +106,48 @@ def read_normal_map(
     >>> normal_map = nm.read_normal_map("normals.png", mask="mask.png", camera="K.txt")
     >>> normal_map = nm.read_normal_map("normals.png", convention="directx")  # doctest: +SKIP
     """
-    is_file = isinstance(path, str | PathLike)
-    name = checked_path(path) if is_file else NAME
-    if variable is not None and not isinstance(variable, str):
-        raise NormalMeshError(f"variable must be the name of an array or a layer, not {repr_for_error(variable)}")
-    alpha, stated = checked_alpha(alpha), checked_convention(convention)
-    camera = own_camera(name) if camera is None and is_file else camera
-    ready = None if callable(camera) else camera_from(camera)
+    stated = checked_convention(convention)
     with limited_pixels(max_pixels):
-        array = read_array(name, variable) if is_file else array_of(path, variable)
-        decoded = decode_in_memory(array, mask, alpha)
-        shape = array.size
-        del array
-    camera = ready or camera_from(camera(shape) if callable(camera) else camera)
-    question_camera(camera, shape)
-    return normal_map_of(decoded, camera, chosen_convention(name, decoded.diagnosis(camera), stated))
+        decoded, view = decode_file(path, mask, camera, alpha, variable)[1:]  # the stored values leave memory
+    return normal_map_of(decoded, view, chosen_convention(decoded.path, decoded.diagnosis(view), stated))
 
 
 def open_map(
-    path: str | PathLike[str],
-    mask: str | PathLike[str] | ArrayLike | None,
-    camera: Camera | str | PathLike[str] | Callable[[tuple[int, int]], Camera] | None,
-    convention: str | Convention,
-    *,
-    alpha: Alpha,
-    variable: str | None,
-    max_pixels: float | None,
+    path: str | PathLike[str], mask: MaskLike, camera: CameraLike, convention: str | Convention, **options: Any
 ) -> MapOnDisk:
     """Open a normal map on disk: see :meth:`NormalMap.open`."""
-    path = checked_path(path)
-    if variable is not None and not isinstance(variable, str):
-        raise NormalMeshError(f"variable must be the name of an array, not {repr_for_error(variable)}")
-    alpha, stated = checked_alpha(alpha), checked_convention(convention)
-    ready = None if callable(camera) or camera is None else camera_from(camera)
+    stated, max_pixels = checked_convention(convention), options.pop("max_pixels")
     with limited_pixels(max_pixels):
-        array, units = checked_normals(open_array(path, variable)), None
-        if callable(camera):
-            ready = camera_from(camera(array.size))
-        elif ready is None and array.georeference is not None:
-            ready, units = camera_of(path, array.georeference), array.georeference.units or UNKNOWN_UNITS
-        ready = ready or camera_from(None)
-        decoded = decode_map(array, chosen_mask(array, mask, in_memory=False), alpha, in_memory=False)
-        question_camera(ready, array.size)
-        convention = chosen_convention(path, decoded.diagnosis(ready), stated)
-        return opened_map(decoded, ready, convention, units or ready.default_units)
+        array, decoded, view = decode_file(checked_path(path), mask, camera, **options, in_memory=False)
+        chosen = chosen_convention(decoded.path, decoded.diagnosis(view), stated)
+        ground = array.georeference if camera is None else None
+        units = view.default_units if ground is None else ground.units or UNKNOWN_UNITS
+        return opened_map(decoded, view, chosen, units)
 
 
-def decode_in_memory(array: WindowedArray, mask: str | PathLike[str] | ArrayLike | None, alpha: Alpha) -> DecodedMap:
-    """Return all vectors of stored normals, given a mask as for :func:`read_normal_map`."""
-    return decode_map(array, chosen_mask(array, mask, in_memory=True), alpha, in_memory=True)
+def decode_file(
+    given: str | PathLike[str] | ArrayLike | Image,
+    mask: MaskLike,
+    camera: CameraLike,
+    alpha: Alpha,
+    variable: str | None = None,
+    in_memory: bool = True,
+) -> tuple[WindowedArray, DecodedMap, Camera]:
+    """Return the stored normals of a file or an array, their vectors, and the camera: see :func:`read_normal_map`."""
+    is_file, alpha = isinstance(given, str | PathLike), checked_alpha(alpha)
+    path = checked_path(given) if is_file else NAME
+    if variable is not None and not isinstance(variable, str):
+        raise NormalMeshError(f"variable must be the name of an array or a layer, not {repr_for_error(variable)}")
+    if camera is None and is_file and in_memory:
+        camera = held_camera(path)
+    view = None if callable(camera) or camera is None else camera_from(camera)
+    array = read_array(path, variable, in_memory) if is_file else array_of(given, variable)
+    if view is None and array.georeference is not None and not callable(camera):
+        view = camera_of(path, array.georeference)
+    decoded = decode_map(array, mask, alpha, in_memory)
+    view = view or camera_from(camera(array.size) if callable(camera) else camera)
+    question_camera(view, array.size)
+    return array, decoded, view
 
 
 def normal_map_of(decoded: DecodedMap, camera: Camera, convention: Convention) -> NormalMap:
@@ -183,4 +175,4 @@ def read_foreground(
         return read_mask(checked_path(mask, "mask"), shape), True
     if math.prod(shape) > most:
         return np.broadcast_to(np.bool_(True), shape), False
-    return decode_in_memory(read_array(path), None, alpha).held.foreground, True
+    return decode_map(read_array(path), None, alpha).held.foreground, True

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from normalmesh.array_types import Bool, Float
-from normalmesh.errors import NormalMeshError
 from normalmesh.files.formats import file_format, read_text, unusable
 from normalmesh.files.images import IMAGE_FORMATS
 from normalmesh.files.masks import read_mask
@@ -37,7 +36,7 @@ def read_control_points(path: str | PathLike[str]) -> Float:
     for number, words in _lines(path, "lines of u,v,depth or u,v,depth,weight"):
         if not words:
             continue
-        if not (may_be_header and _is_header(words)):
+        if not may_be_header or any(_number(word) is not None for word in words):
             points.append(_point(path, number, words, len(points[0]) if points else None))
         may_be_header = False
     if not points:
@@ -82,11 +81,6 @@ def _lines(path: Path, expected: str) -> Iterator[tuple[int, list[str]]]:
         yield number, [] if words == [""] else words
 
 
-def _is_header(words: list[str]) -> bool:
-    """Return whether a line holds names of columns: no word is a number."""
-    return not any(_number(word) is not None for word in words)
-
-
 def _number(word: str) -> float | None:
     try:
         return float(word)
@@ -97,16 +91,15 @@ def _number(word: str) -> float | None:
 def _point(path: Path, number: int, words: list[str], width: int | None) -> list[float]:
     """Return the numbers of a line, or raise :class:`NormalMeshError` unless they are as many as before."""
     values = [value for word in words if (value := _number(word)) is not None and math.isfinite(value)]
+    fault = ""
     if len(values) != len(words):
-        raise _wrong_line(path, number, f"{' '.join(words)[:40]!r} are not all finite numbers")
-    if len(values) not in (3, 4):
-        raise _wrong_line(path, number, f"expected u,v,depth or u,v,depth,weight, not {len(values)} numbers")
-    if width is not None and len(values) != width:
-        raise _wrong_line(path, number, f"has {len(values)} numbers but lines before have {width}")
-    if len(values) == 4 and values[3] <= 0:
-        raise _wrong_line(path, number, f"the weight must be positive, not {values[3]:g}")
+        fault = f"{' '.join(words)[:40]!r} are not all finite numbers"
+    elif len(values) not in (3, 4):
+        fault = f"expected u,v,depth or u,v,depth,weight, not {len(values)} numbers"
+    elif width not in (None, len(values)):
+        fault = f"has {len(values)} numbers but lines before have {width}"
+    elif len(values) == 4 and values[3] <= 0:
+        fault = f"the weight must be positive, not {values[3]:g}"
+    if fault:
+        raise unusable(path, f"line {number}: {fault}")
     return values
-
-
-def _wrong_line(path: Path, number: int, reason: str) -> NormalMeshError:
-    return unusable(path, f"line {number}: {reason}")

@@ -20,33 +20,15 @@ FINISHED = 16
 
 
 class MeshArrays(NamedTuple):
-    """The arrays of a :class:`.closed_mesh.ClosedMesh`, as kernels take them.
+    """The arrays of a :class:`.closed_mesh.ClosedMesh`, as kernels take them."""
 
-    Attributes
-    ----------
-    vertices : (N, 2) float64
-        Screen positions in pixels.
-    faces : (F, 3) int32
-        Real faces first, then ghost faces. Collapsed faces have −1 as first vertex.
-    opposite : (3F,) int32
-        The corner on the other side of the edge across from each corner.
-    corner_of : (N + 1,) int32
-        One corner of each vertex, −1 for collapsed vertices.
-    flags : (N,) uint8
-        ``BOUNDARY``, ``LOCKED``, ``LINE`` and ``NEEDED``.
-    ghost : int
-        Index of the ghost vertex, N.
-    real_faces : int
-        Number of real faces.
-    """
-
-    vertices: Float
-    faces: Int32
-    opposite: Int32
-    corner_of: Int32
-    flags: UInt8
-    ghost: int
-    real_faces: int
+    vertices: Float  # (N, 2) screen positions in pixels
+    faces: Int32  # (F, 3) real faces first, then ghost faces; collapsed ones have −1 as first vertex
+    opposite: Int32  # (3F,) the corner on the other side of the edge across from each corner
+    corner_of: Int32  # (N + 1,) one corner of each vertex, −1 for collapsed vertices
+    flags: UInt8  # (N,) BOUNDARY, LOCKED, LINE and NEEDED
+    ghost: int  # index of the ghost vertex, N
+    real_faces: int  # number of them
 
 
 @inner

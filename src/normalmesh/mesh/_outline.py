@@ -23,27 +23,13 @@ INERTIA = 0.01
 
 
 class OutlineArrays(NamedTuple):
-    """The arrays of the outline that a :class:`.closed_mesh.ClosedMesh` keeps, as kernels take them.
+    """The arrays of the outline that a :class:`.closed_mesh.ClosedMesh` keeps, as kernels take them."""
 
-    Attributes
-    ----------
-    point_of : (N,) int32
-        The point of the outline that a boundary vertex stands for, −1 for inner vertices.
-    next_point : (P,) int32
-        The next point along the boundary, with the foreground on the left.
-    points : (P, 2) float64
-        Boundary vertices of the start mesh, in pixels.
-    smooth : (P, 2) float64
-        The same points without the staircase of the pixel grid.
-    coverage : (H, W) uint8
-        ``COVERED`` pixels, whose centres lie in the mesh, and ``FIXED`` ones, for which this must not change.
-    """
-
-    point_of: Int32
-    next_point: Int32
-    points: Float
-    smooth: Float
-    coverage: UInt8
+    point_of: Int32  # (N,) the point of the outline that a boundary vertex stands for, −1 for inner vertices
+    next_point: Int32  # (P,) the next point along the boundary, with the foreground on the left
+    points: Float  # (P, 2) boundary vertices of the start mesh, in pixels
+    smooth: Float  # (P, 2) the same points without the staircase of the pixel grid
+    coverage: UInt8  # (H, W) COVERED pixels, whose centres lie in the mesh; for FIXED ones this must not change
 
 
 @inner

@@ -14,25 +14,14 @@ MIN_DETERMINANT = 1e-3
 
 
 class TexturedMesh(NamedTuple):
-    """The mesh for which a normal texture is baked.
+    """The mesh for which a normal texture is baked."""
 
-    Attributes
-    ----------
-    screen : (N, 2) float64
-        Positions of the vertices in texels.
-    faces : (M, 3) int32
-    depth : (N,) float64
-        Depth of the vertices behind a pinhole, 1 for parallel rays.
-    tangents, bitangents, normals : (N, 3) float32
-        The tangent frames of the vertices.
-    """
-
-    screen: Float
-    faces: Int32
-    depth: Float
-    tangents: Float32
-    bitangents: Float32
-    normals: Float32
+    screen: Float  # (N, 2) positions of the vertices in texels
+    faces: Int32  # (M, 3)
+    depth: Float  # (N,) depth of the vertices behind a pinhole, 1 for parallel rays
+    tangents: Float32  # (N, 3) of the frames of the vertices
+    bitangents: Float32  # (N, 3)
+    normals: Float32  # (N, 3)
 
 
 @inner

@@ -5,8 +5,6 @@ edge across from it, which runs from the next corner to the previous one. ``oppo
 side of that edge, −1 at the boundary.
 """
 
-import numpy as np
-
 from normalmesh.mesh._predicates import orientation
 from normalmesh.runtime._sorting import sort
 from normalmesh.runtime.kernels import inner, kernel
@@ -148,33 +146,6 @@ def _far_end(corner, vertex_of):
 
 
 @kernel
-def vertex_corners(faces, opposite, vertex_count):
-    """Return one corner of each vertex (−1: unused), the first of its fan counter-clockwise, and its number of fans.
-
-    A manifold vertex has one fan: its faces are connected through edges.
-    """
-    vertex_of = faces.reshape(-1)
-    corner_of = np.full(vertex_count, -1, np.int32)
-    fans = np.zeros(vertex_count, np.int32)
-    visited = np.zeros(vertex_of.size, np.bool_)
-    # Open fans first, from their first corner; what is left are closed fans.
-    for closed in (False, True):
-        for corner in range(vertex_of.size):
-            if visited[corner] or (not closed and opposite[previous_corner(corner)] >= 0):
-                continue
-            vertex = vertex_of[corner]
-            fans[vertex] += 1
-            if corner_of[vertex] < 0:
-                corner_of[vertex] = corner
-            walk = corner
-            while walk >= 0 and not visited[walk]:
-                visited[walk] = True
-                across = opposite[next_corner(walk)]
-                walk = next_corner(across) if across >= 0 else -1
-    return corner_of, fans
-
-
-@kernel
 def component_labels(groups, labels):
     """Fill ``labels`` with the connected component (N,) of each vertex, numbered in the order of their first vertices.
 
@@ -210,30 +181,6 @@ def _root(parent, vertex):
         parent[vertex] = parent[parent[vertex]]
         vertex = parent[vertex]
     return vertex
-
-
-@kernel
-def boundary_loops(faces, opposite, labels, component_count):
-    """Count boundary edges and boundary loops of each component, (C,) int64 each. The mesh must be manifold."""
-    vertex_of = faces.reshape(-1)
-    edges = np.zeros(component_count, np.int64)
-    loops = np.zeros(component_count, np.int64)
-    visited = np.zeros(vertex_of.size, np.bool_)
-    for corner in range(vertex_of.size):
-        if opposite[corner] >= 0 or visited[corner]:
-            continue
-        component = labels[vertex_of[corner]]
-        loops[component] += 1
-        walk = corner
-        while not visited[walk]:
-            visited[walk] = True
-            edges[component] += 1
-            # The boundary edge that starts where this one ends: turn around its end vertex to the other boundary.
-            turn = next_corner(walk)
-            while opposite[turn] >= 0:
-                turn = next_corner(opposite[turn])
-            walk = turn
-    return edges, loops
 
 
 @kernel

@@ -12,21 +12,11 @@ from normalmesh.mesh._chains import trace_chains
 
 @dataclass(frozen=True, eq=False)
 class Chains:
-    """Chains of edges, in the order of their first vertices.
+    """Chains of edges, in the order of their first vertices."""
 
-    Attributes
-    ----------
-    starts : (C + 1,) int64
-        Chain c has the vertices ``vertices[starts[c]:starts[c + 1]]``.
-    vertices : (K,) int64
-        Vertices along the chains; a loop ends with its first vertex.
-    edges : (K,) int64
-        The edge that leads to each vertex, −1 for the first vertex of a chain.
-    """
-
-    starts: Int
-    vertices: Int
-    edges: Int
+    starts: Int  # (C + 1,) chain c has the vertices vertices[starts[c] : starts[c + 1]]
+    vertices: Int  # (K,) along the chains; a loop ends with its first vertex
+    edges: Int  # (K,) that lead to each vertex, −1 for the first vertex of a chain
 
     @classmethod
     def of(cls, ends: Integer, fixed: Bool) -> Chains:

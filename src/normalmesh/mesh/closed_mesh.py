@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from copy import deepcopy
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,14 +26,10 @@ STRAIGHT = 4
 
 @dataclass(eq=False)
 class ClosedMesh:
-    """A mesh whose edges can be collapsed, flipped and split.
+    """A mesh whose edges can be collapsed, flipped and split, with arrays as in :class:`._closed_mesh.MeshArrays`.
 
-    Attributes
-    ----------
-    vertices, faces, real_faces, opposite, corner_of, flags
-        As in :class:`._closed_mesh.MeshArrays`. Vertex N is the ghost and has no position.
-    outline : OutlineArrays
-        The outline of the mesh as it was at the start, which decimation must keep, and the pixels that it covers.
+    Vertex N is the ghost and has no position. The outline is that of the mesh as it was at the start, which decimation
+    must keep, with the pixels that it covers.
     """
 
     vertices: Float
@@ -68,18 +65,9 @@ class ClosedMesh:
         locked: Bool | None = None,
         coverage: UInt8 | None = None,
     ) -> ClosedMesh:
-        """Close a mesh of an image of the given shape.
+        """Close a copy of a mesh of an image, in which vertices that are ``locked`` (N,) must stay as they are.
 
-        Parameters
-        ----------
-        mesh
-            The mesh; it is copied.
-        shape
-            Rows and columns of the image.
-        locked
-            (N,) vertices that must stay as they are.
-        coverage
-            (H, W) ``COVERED`` and ``FIXED`` pixels; default: computed, none of them fixed.
+        ``coverage`` (H, W) are the ``COVERED`` and ``FIXED`` pixels; by default it is computed, and none is fixed.
         """
         ghost = len(mesh.vertices)
         faces, opposite, after = _closed(mesh)
@@ -144,10 +132,8 @@ class ClosedMesh:
         return firsts
 
     def copy(self) -> ClosedMesh:
-        """Copy the mesh; the points of the outline, which nothing changes, are shared."""
-        copied = {name: getattr(self, name).copy() for name in ("vertices", "faces", "opposite", "corner_of", "flags")}
-        point_of, coverage = self.outline.point_of.copy(), self.outline.coverage.copy()
-        return replace(self, **copied, outline=self.outline._replace(point_of=point_of, coverage=coverage))
+        """Copy the mesh with all of its arrays."""
+        return deepcopy(self)
 
     def to_screen(self) -> ScreenMesh:
         """Return the real faces as a mesh on the screen. The closed mesh must be compact."""

@@ -9,12 +9,9 @@ from normalmesh.mesh._topology import component_labels
 
 
 def components(groups: Integer, count: int) -> Int32:
-    """Find the connected component of each of ``count`` items; the items in a row of ``groups`` (M, K) are joined.
+    """Return the connected component (count,) of each item; the items in a row of ``groups`` (M, K) are joined.
 
-    Returns
-    -------
-    (count,) int32
-        Components are numbered in the order of their first items.
+    Components are numbered in the order of their first items.
     """
     groups = np.ascontiguousarray(groups, np.int32).view()
     # Only one type of array, so that the kernel is compiled once.

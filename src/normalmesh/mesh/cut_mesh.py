@@ -7,27 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
-from normalmesh.mesh.components import components
-from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.mesh.screen_mesh import ScreenMesh, fans, following, inner_edges, preceding
 
 
 @dataclass(frozen=True, eq=False)
 class CutMesh:
     """A mesh whose vertices are split where cut edges separate the faces around them.
 
-    Attributes
-    ----------
-    mesh : ScreenMesh
-        The mesh after cutting. The first copy of a vertex keeps its number, the others are numbered from N on.
-    origin : (N',) int32
-        The vertex, before cutting, that each vertex is a copy of.
-    component : (N',) int32
-        Connected component, before cutting, of each vertex.
+    The first copy of a vertex keeps its number, the others are numbered from N on.
     """
 
     mesh: ScreenMesh
-    origin: Int32
-    component: Int32
+    origin: Int32  # (N',) the vertex, before cutting, that each vertex is a copy of
+    component: Int32  # (N',) connected component of each vertex before cutting
 
     @classmethod
     def along(cls, mesh: ScreenMesh, edges: Integer) -> CutMesh:
@@ -35,14 +27,14 @@ class CutMesh:
         count, opposite = len(mesh.vertices), mesh.opposite
         if len(edges) == 0:
             return cls(mesh, np.arange(count, dtype=np.int32), mesh.components)
-        inner = np.flatnonzero(opposite > np.arange(len(opposite)))
+        inner = inner_edges(opposite)
         keys = np.sort(edge_ends(mesh, inner).astype(np.int64), axis=1) @ [count, 1]
         return cls._with_fans(mesh, inner[~np.isin(keys, np.sort(edges.astype(np.int64), axis=1) @ [count, 1])])
 
     @classmethod
     def at_corners(cls, mesh: ScreenMesh) -> CutMesh:
         """Cut a mesh where faces touch only at a vertex, so that it is manifold if no edge has more than two faces."""
-        return cls._with_fans(mesh, np.flatnonzero(mesh.opposite > np.arange(len(mesh.opposite))))
+        return cls._with_fans(mesh, inner_edges(mesh.opposite))
 
     @classmethod
     def _with_fans(cls, mesh: ScreenMesh, uncut: Int) -> CutMesh:
@@ -57,20 +49,6 @@ class CutMesh:
         origin = np.concatenate([np.arange(count, dtype=np.int32), fan_vertex[repeated]])
         opened = ScreenMesh(mesh.vertices[origin], number[fan].reshape(-1, 3))
         return cls(opened, origin, mesh.components[origin])
-
-
-def fans(faces: Int32, opposite: Int32, uncut: Integer) -> tuple[Int32, Int32]:
-    """Return the fan (3M,) of faces that each corner belongs to, and the vertex (F,) of each fan.
-
-    Two corners of a vertex belong together if an edge runs from it between their faces, across from a corner ``uncut``.
-    """
-    across = opposite[uncut]
-    first = np.concatenate([following(uncut), preceding(uncut)])
-    second = np.concatenate([preceding(across), following(across)])
-    fan = components(np.stack([first, second], axis=1), len(opposite))
-    fan_vertex = np.empty(int(fan.max()) + 1, np.int32)
-    fan_vertex[fan] = faces.ravel()
-    return fan, fan_vertex
 
 
 def edge_ends(mesh: ScreenMesh, corners: Integer) -> Int32:
@@ -90,14 +68,20 @@ def slits(mesh: ScreenMesh) -> tuple[Int, Int]:
     outer = np.flatnonzero(mesh.opposite < 0)
     places = mesh.vertices[edge_ends(mesh, outer)].reshape(-1, 2)
     _, number = np.unique(places, axis=0, return_inverse=True)
-    start, end = number.reshape(-1, 2).T
-    count = int(number.max(initial=0)) + 1
-    forwards, backwards = start * count + end, end * count + start
+    ends = number.reshape(-1, 2)
+    back = edges_back(ends)
+    matched = (back >= 0) & (ends[:, 0] < ends[:, 1])
+    return outer[matched], outer[back[matched]]
+
+
+def edges_back(ends: Int) -> Int:
+    """Return for each edge between places (E, 2) one that runs back between the same places, −1 if there is none."""
+    count = int(ends.max(initial=0)) + 1
+    forwards, backwards = ends @ [count, 1], ends @ [1, count]
     order = np.argsort(backwards, kind="stable")
     place = np.minimum(np.searchsorted(backwards[order], forwards), len(order) - 1)
     other = order[place] if len(order) else order
-    matched = (backwards[other] == forwards) & (forwards < backwards)
-    return outer[matched], outer[other[matched]]
+    return np.where(backwards[other] == forwards, other, -1)
 
 
 def slit_heights(mesh: ScreenMesh, depth: Float) -> tuple[Float, Float]:
@@ -106,13 +90,3 @@ def slit_heights(mesh: ScreenMesh, depth: Float) -> tuple[Float, Float]:
     first, second = edge_ends(mesh, one), edge_ends(mesh, other)
     # The two sides of a slit run in opposite directions.
     return mesh.vertices[first], (depth[second[:, ::-1]] - depth[first]).mean(axis=1)
-
-
-def following(corner: Integer) -> Integer:
-    """Return the next corners of the same faces."""
-    return corner - corner % 3 + (corner + 1) % 3
-
-
-def preceding(corner: Integer) -> Integer:
-    """Return the previous corners of the same faces."""
-    return corner - corner % 3 + (corner + 2) % 3

@@ -14,6 +14,7 @@ from normalmesh.array_types import Float, Int32
 from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import slit_heights, slits
+from normalmesh.mesh.walls import RELIEF
 
 if TYPE_CHECKING:
     from normalmesh.mesh.surface import Surface
@@ -26,6 +27,9 @@ SHAPES = {
 }
 #: Most rounds of the robust fit, and the change of the residuals, as a share of the extent, at which it ends.
 ROUNDS, MAX_CHANGE = 200, 1e-7
+#: A relief is tilted if the plane rises by at least this share of the range of the other heights; rounds of the fit
+#: that tells so.
+TILTED, TOLD = 0.2, 20
 #: Tilt in degrees above which a shear and a rotation differ visibly, by more than 1.5 % in length.
 STEEP = 10.0
 
@@ -84,15 +88,9 @@ class Flattening:
 
     def slopes(self, x: Float, y: Float) -> tuple[Float, Float]:
         """Return the slopes (N,) along x and y that the heights lack at positions (N,)."""
-        powers = np.array(SHAPES[self.shape])
-        along = []
-        for axis in range(2):
-            # Terms that do not depend on this variable would have the power −1; their factor is 0.
-            lower = powers - np.eye(2, dtype=int)[axis]
-            factors = self.strength * powers[:, axis] * self.coefficients
-            terms = ((x - self.centre[0]) ** max(i, 0) * (y - self.centre[1]) ** max(j, 0) for i, j in lower.tolist())
-            along.append(sum(factor * term for factor, term in zip(factors, terms, strict=True)))
-        return along[0], along[1]
+        a, b, c, d, e = self.strength * np.append(self.coefficients, np.zeros(5 - len(self.coefficients)))
+        right, up = x - self.centre[0], y - self.centre[1]
+        return a + 2 * c * right + d * up, b + d * right + 2 * e * up
 
     def __str__(self) -> str:
         text = f"tilt {self.tilt:.2f}°"
@@ -129,6 +127,22 @@ def flattened(surface: Surface, shape: str) -> Surface:
     return _with_heights(surface, z - found.heights(x, y, surface.components), found)
 
 
+def relief_tilt(surface: Surface) -> Flattening | None:
+    """Return the plane that a relief is tilted by; None if it is no relief, or hardly tilted.
+
+    Normal maps hold the tilt only as a mean of 8-bit numbers: a flat that is stored as (127, 128, 255) is tilted by
+    0.3°. A terrain may well be tilted, so it is told and not taken away.
+    """
+    rows, columns = surface.shape
+    is_relief = surface.camera.gauge == "offset" and np.abs(surface.mesh.areas).sum() >= RELIEF * rows * columns
+    if not is_relief or surface.repeats is not None or surface.flattening is not None:
+        return None
+    found = _fit(surface, "plane", TOLD)
+    x, y, z = surface.vertices.T
+    plane = found.heights(x, y, surface.components)
+    return found if np.ptp(plane) >= TILTED * np.ptp(z - plane) else None
+
+
 def restored(surface: Surface) -> Surface:
     """Return the surface with the heights that were taken away; itself if none were."""
     if surface.flattening is None:
@@ -147,7 +161,7 @@ def _with_heights(surface: Surface, heights: Float, flattening: Flattening | Non
     return replace(surface, vertices=vertices, discontinuities=jumps, flattening=flattening)
 
 
-def _fit(surface: Surface, shape: str) -> Flattening:
+def _fit(surface: Surface, shape: str, rounds: int = ROUNDS) -> Flattening:
     """Fit a shape to the heights of faces with the least sum of absolute deviations, weighted by area.
 
     Unlike least squares, it hardly sees relief on a small share of the area, however high; unlike fits that ignore
@@ -165,7 +179,7 @@ def _fit(surface: Surface, shape: str) -> Flattening:
     terms = _terms(shape, *((points[:, :2] - centre) / extent).T)
     values, weights = points[:, 2], area
     residuals = np.zeros(len(values))
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         before = residuals
         coefficients, constants = _solved(terms, values, component, count, weights)
         residuals = np.abs(values - terms @ coefficients - constants[component])

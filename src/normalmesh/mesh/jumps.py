@@ -47,27 +47,13 @@ class JumpLine:
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Planes that say where the parts of a surface stand.
+    """Planes of the faces of a mesh that say where the parts of a surface stand."""
 
-    Attributes
-    ----------
-    mesh : ScreenMesh
-        The mesh on which jumps were found: it covers the components of the mask that have jumps.
-    centroids : (M, 2)
-        Centroids of its faces, in px.
-    gradients : (M, 2)
-        Gradients of the planes of its faces.
-    areas : (M,)
-        Areas of its faces, in px².
-    offsets : (M,)
-        Unknown of the camera at the centroids.
-    """
-
-    mesh: ScreenMesh
-    centroids: Float
-    gradients: Float
-    areas: Float
-    offsets: Float
+    mesh: ScreenMesh  # on which jumps were found: it covers the components of the mask that have jumps
+    centroids: Float  # (M, 2) in px
+    gradients: Float  # (M, 2)
+    areas: Float  # (M,) in px²
+    offsets: Float  # (M,) unknown of the camera at the centroids
 
     @classmethod
     def joined(cls, parts: Sequence[Placement]) -> Placement:

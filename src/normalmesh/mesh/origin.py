@@ -17,24 +17,14 @@ from normalmesh.mesh.jumps import JumpLine
 
 @dataclass(frozen=True)
 class Round:
-    """Report on one round of decimation or remeshing.
+    """Report on one round of decimation or remeshing."""
 
-    Attributes
-    ----------
-    vertices
-        Vertices left after the round.
-    collapses, flips, moves, splits
-        Numbers of edge collapses, edge flips, vertex moves and edge splits.
-    largest_cost
-        Largest cost of a collapse, px⁴.
-    """
-
-    vertices: int
-    collapses: int
-    flips: int
-    moves: int
-    largest_cost: float = 0.0
-    splits: int = 0
+    vertices: int  # left after the round
+    collapses: int  # of edges
+    flips: int  # of edges
+    moves: int  # of vertices
+    largest_cost: float = 0.0  # of a collapse, px⁴
+    splits: int = 0  # of edges
 
 
 class _Totals:
@@ -60,18 +50,10 @@ class _Totals:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Bounds that a surface was to stay within, and what it reaches.
+    """Bounds that a surface was to stay within, and what it reaches."""
 
-    Attributes
-    ----------
-    bounds
-        The bounds by name: ``max_angle`` in degrees, ``max_error`` in the unit of the surface.
-    reached
-        The mean angle and the deviation of the surface, under the same names.
-    """
-
-    bounds: dict[str, float]
-    reached: dict[str, float]
+    bounds: dict[str, float]  # by name: max_angle in degrees, max_error in the unit of the surface
+    reached: dict[str, float]  # the mean angle and the deviation of the surface, under the same names
 
     @property
     def missed(self) -> list[str]:
@@ -88,35 +70,18 @@ class Tolerance:
 class Decimation(_Totals):
     """Report on a decimation.
 
-    Attributes
-    ----------
-    rounds
-        Reports on the rounds, in order.
-    target
-        Number of vertices requested; None if a threshold or a bound on the error was given.
-    target_met
-        Whether exactly this number of vertices is left, as far as lines of jumps allow it to be known.
-    seconds
-        Wall time of the stages ``start``, ``collapse``, ``evaluate`` (quadrics from pixels), ``flip``, ``move`` and
-        ``lines`` (polylines along jumps).
-    cpu_seconds
-        CPU time of the same stages, summed over all threads.
-    dropped_lines
-        Pieces of lines of jumps that were left out, because they would have needed too many vertices.
-    reason
-        Why the target was not met; empty if it was.
-    tolerance
-        The bounds of :func:`reconstruct_within`, and what was reached; None if there were none.
+    Seconds are wall time, and CPU time summed over all threads, of the stages ``start``, ``collapse``, ``evaluate``
+    (quadrics from pixels), ``flip``, ``move`` and ``lines`` (polylines along jumps).
     """
 
     rounds: tuple[Round, ...]
-    target: int | None
-    target_met: bool
+    target: int | None  # number of vertices requested; None if a threshold or a bound on the error was given
+    target_met: bool  # whether exactly this number is left, as far as lines of jumps allow it to be known
     seconds: dict[str, float]
     cpu_seconds: dict[str, float]
-    dropped_lines: int = 0
-    reason: str = ""
-    tolerance: Tolerance | None = None
+    dropped_lines: int = 0  # pieces of lines of jumps left out, because they would have needed too many vertices
+    reason: str = ""  # why the target was not met; empty if it was
+    tolerance: Tolerance | None = None  # the bounds of reconstruct_within(), and what was reached
 
     @classmethod
     def joined(cls, reports: Sequence[Decimation]) -> Decimation:
@@ -144,31 +109,14 @@ class Decimation(_Totals):
 
 @dataclass(frozen=True)
 class Remeshing(_Totals):
-    """Report on a remeshing.
+    """Report on a remeshing."""
 
-    Attributes
-    ----------
-    error
-        ε (px) of the mesh, as given or found. Remeshing with this error gives the same mesh.
-    rounds
-        Reports on the rounds of the mesh that was kept.
-    target
-        Number of vertices requested; None if an error was given.
-    target_met
-        Whether the number of vertices is within 1 % of it.
-    meshes
-        Number of errors that were tried.
-    seconds
-        Wall time of the stages ``start`` (curvature, first coarsening), ``split``, ``collapse``, ``flip`` and ``move``,
-        over all meshes.
-    """
-
-    error: float
-    rounds: tuple[Round, ...]
-    target: int | None
-    target_met: bool
-    meshes: int
-    seconds: dict[str, float]
+    error: float  # ε (px) of the mesh, as given or found: remeshing with this error gives the same mesh
+    rounds: tuple[Round, ...]  # of the mesh that was kept
+    target: int | None  # number of vertices requested; None if an error was given
+    target_met: bool  # whether the number of vertices is within 1 % of it
+    meshes: int  # number of errors that were tried
+    seconds: dict[str, float]  # wall time of start (curvature, first coarsening), split, collapse, flip and move
 
     @property
     def splits(self) -> int:
@@ -180,33 +128,18 @@ class Remeshing(_Totals):
 class HeightNoise:
     """What the uncertainty of the heights of a surface depends on, besides its shape.
 
-    Attributes
-    ----------
-    degrees, correlation : (P,)
-        Noise of the normals, as in :class:`.noise.Noise`, of each connected part of the surface.
-    formulation
-        ``"facets"`` or ``"vertices"``, see :func:`integrate`.
-    faces : (K,) int32
-        Faces on which a prior holds the surface.
-    feet : (K, 2)
-        Where it does, u and v in px.
-    weights : (K,)
-        Weights of these points.
-    face_deviations : (M,) float32
-        Standard deviation of the unknown (height, or logarithm of the depth) between each face and the surface that the
-        normals show.
-    vertex_deviations : (N,) float32
-        The same at each vertex.
+    The noise of the normals is that of each connected part (P), as in :class:`.noise.Noise`. Deviations are standard
+    deviations of the unknown (height, or logarithm of the depth) from the surface that the normals show.
     """
 
-    degrees: Float
-    correlation: Float
-    formulation: str
-    faces: Int32
-    feet: Float
-    weights: Float
-    face_deviations: Float32
-    vertex_deviations: Float32
+    degrees: Float  # (P,)
+    correlation: Float  # (P,)
+    formulation: str  # "facets" or "vertices", see integrate()
+    faces: Int32  # (K,) faces on which a prior holds the surface
+    feet: Float  # (K, 2) where it does, u and v in px
+    weights: Float  # (K,) of these points
+    face_deviations: Float32  # (M,)
+    vertex_deviations: Float32  # (N,)
 
 
 @dataclass(frozen=True)
@@ -275,12 +208,17 @@ class Discontinuities:
         """Length of all cuts, in px."""
         return float(np.linalg.norm(self.screen[:, 0] - self.screen[:, 1], axis=1).sum())
 
+    @property
+    def doubtful(self) -> int:
+        """Length in px of the lines that release less energy than lines must on average: ends, and small branches."""
+        return sum(line.length for line in self.lines if line.certainty < 1)
+
     def __str__(self) -> str:
         if not self.lines:
             return "none"
-        certainty = min(line.certainty for line in self.lines)
         text = f"{count_text(len(self.lines), 'line')}, {self.length:.0f} px cut"
-        text += f", certainty {certainty:.1f} or more"
+        if self.doubtful:
+            text += f", {self.doubtful} px of it doubtful"
         loose = self.part_areas[self.undetermined]
         if len(loose):
             share = 100 * loose.sum() / self.part_areas.sum()

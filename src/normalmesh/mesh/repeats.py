@@ -27,18 +27,10 @@ MAX_TILT = 1.0
 
 @dataclass(frozen=True, eq=False)
 class RepeatingMesh(ScreenMesh):
-    """A mesh of a map that repeats, joined across its sides.
+    """A mesh of a map that repeats, joined across its sides."""
 
-    Attributes
-    ----------
-    joined : (3M,) int32
-        The corner across each edge, also beyond a side; −1 at the boundary that is left.
-    twins : (T, 2) int32
-        Vertices on opposite sides that are the same.
-    """
-
-    joined: Int32
-    twins: Int32
+    joined: Int32  # (3M,) the corner across each edge, also beyond a side; −1 at the boundary that is left
+    twins: Int32  # (T, 2) vertices on opposite sides that are the same
 
     @property
     def opposite(self) -> Int32:
@@ -59,16 +51,12 @@ class RepeatingMesh(ScreenMesh):
 
 @dataclass(frozen=True)
 class SidePair:
-    """A stretch of two opposite sides of a map with foreground on both, in px.
+    """A stretch of two opposite sides of a map with foreground on both, in px."""
 
-    ``axis`` is 0 for the left and the right side, 1 for the top and the bottom; ``first`` and ``last`` are the ends
-    along them, ``far`` is the position of the right side or the bottom.
-    """
-
-    axis: int
-    first: int
+    axis: int  # 0 for the left and the right side, 1 for the top and the bottom
+    first: int  # the ends along them
     last: int
-    far: int
+    far: int  # position of the right side or the bottom
 
 
 @dataclass(frozen=True)

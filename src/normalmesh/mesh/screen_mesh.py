@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_nonzero
-from normalmesh.array_types import Float, Int, Int32
+from normalmesh.array_types import Float, Int, Int32, Integer
 from normalmesh.errors import NormalMeshError, count_text, shape_text
 from normalmesh.mesh import _topology
 from normalmesh.mesh.components import components
+from normalmesh.mesh.surface_arrays import check_faces, check_positions
 from normalmesh.runtime.threads import in_parallel
 
 #: Largest number of foreground pixels: corners are numbered in 32 bits, six for each pixel.
@@ -39,17 +40,12 @@ class ScreenMesh:
     faces: Int32
 
     def __post_init__(self) -> None:
-        vertices = _array(self.vertices, "fiu", 2, "vertices")
-        faces = _array(self.faces, "iu", 3, "faces")
-        if not np.all(np.abs(vertices) <= MAX_POSITION):
-            raise NormalMeshError(f"vertices must be finite, and within {MAX_POSITION:g} px of the image")
-        if faces.size and not 0 <= faces.min() <= faces.max() < len(vertices):
-            raise NormalMeshError(
-                f"faces name vertices {faces.min()} to {faces.max()}, but there are {len(vertices)} vertices"
-            )
-        vertices, faces = _read_only(vertices, np.float64), _read_only(faces, np.int32)
-        object.__setattr__(self, "vertices", vertices)
-        object.__setattr__(self, "faces", faces)
+        vertices = checked_array(self.vertices, "vertices", "numbers")
+        check_positions(vertices, 2, "vertices", MAX_POSITION)
+        faces = checked_array(self.faces, "faces", "integers", "iu")
+        check_faces(faces, len(vertices), least=0)
+        object.__setattr__(self, "vertices", _read_only(vertices, np.float64))
+        object.__setattr__(self, "faces", _read_only(faces, np.int32))
 
     @classmethod
     def from_mask(cls, mask: ArrayLike) -> ScreenMesh:
@@ -119,12 +115,16 @@ class ScreenMesh:
         signs = np.empty(len(self.faces), np.int8)
         in_parallel(_topology.face_orientations, len(self.faces), self.vertices, self.faces, signs, grain=100_000)
         opposite, non_manifold_edges, misoriented_edges = self._corner_table
-        _, fans = _topology.vertex_corners(self.faces, opposite, len(self.vertices))
+        fan_counts = count_fans(self.faces, opposite, len(self.vertices))
         labels = self.components
         count = int(labels.max(initial=-1)) + 1
         loops = euler = np.zeros(count, np.int64)
-        if non_manifold_edges == misoriented_edges == 0 and fans.max(initial=0) <= 1:
-            boundary_edges, loops = _topology.boundary_loops(self.faces, opposite, labels, count)
+        if non_manifold_edges == misoriented_edges == 0 and fan_counts.max(initial=0) <= 1:
+            boundary = np.flatnonzero(opposite < 0)
+            ends = self.faces.ravel()[np.stack([following(boundary), preceding(boundary)], axis=1)]
+            boundary_edges = np.bincount(labels[ends[:, 0]], minlength=count)
+            _, one_of_loop = np.unique(components(ends, len(labels))[ends[:, 0]], return_index=True)
+            loops = np.bincount(labels[ends[one_of_loop, 0]], minlength=count)
             face_counts = np.bincount(labels[self.faces[:, 0]], minlength=count)
             edge_counts = (3 * face_counts + boundary_edges) // 2
             euler = np.bincount(labels, minlength=count) - edge_counts + face_counts
@@ -133,8 +133,8 @@ class ScreenMesh:
             degenerate_faces=int(np.count_nonzero(signs == 0)),
             non_manifold_edges=non_manifold_edges,
             misoriented_edges=misoriented_edges,
-            non_manifold_vertices=int(np.count_nonzero(fans > 1)),
-            unused_vertices=int(np.count_nonzero(fans == 0)),
+            non_manifold_vertices=int(np.count_nonzero(fan_counts > 1)),
+            unused_vertices=int(np.count_nonzero(fan_counts == 0)),
             boundary_loops=loops,
             euler_characteristics=euler,
         )
@@ -186,20 +186,15 @@ class MeshCheck:
     @property
     def problems(self) -> tuple[str, ...]:
         """Descriptions of the faults; empty for a valid mesh."""
-        counts = {
-            ("inverted face", "inverted faces"): self.inverted_faces,
-            ("degenerate face", "degenerate faces"): self.degenerate_faces,
-            ("edge with more than two faces", "edges with more than two faces"): self.non_manifold_edges,
-            ("edge with two faces of opposite orientation", "edges with two faces of opposite orientation"): (
-                self.misoriented_edges
-            ),
-            (
-                "vertex with more than one fan of faces",
-                "vertices with more than one fan of faces",
-            ): self.non_manifold_vertices,
-            ("vertex without a face", "vertices without a face"): self.unused_vertices,
-        }
-        found = [count_text(count, *names) for names, count in counts.items() if count]
+        counts = (
+            (self.inverted_faces, "inverted face", "inverted faces", ""),
+            (self.degenerate_faces, "degenerate face", "degenerate faces", ""),
+            (self.non_manifold_edges, "edge", "edges", " with more than two faces"),
+            (self.misoriented_edges, "edge", "edges", " with two faces of opposite orientation"),
+            (self.non_manifold_vertices, "vertex", "vertices", " with more than one fan of faces"),
+            (self.unused_vertices, "vertex", "vertices", " without a face"),
+        )
+        found = [count_text(count, one, many) + what for count, one, many, what in counts if count]
         # A vertex without a face is a component without a boundary, too.
         handles = int(np.count_nonzero(self.euler_characteristics != 1 - self.holes)) - self.unused_vertices
         if self.manifold and self.misoriented_edges == 0 and handles:
@@ -231,12 +226,38 @@ def corner_table(faces: Int32, vertex_count: int) -> tuple[Int32, int, int]:
     return opposite, non_manifold, misoriented
 
 
-def _array(values: ArrayLike, kinds: str, width: int, name: str) -> NDArray[Any]:
-    """Return the values as an array (n, width), or raise an error."""
-    array = checked_array(values, name, "integers" if kinds == "iu" else "numbers", kinds)
-    if array.ndim != 2 or array.shape[1] != width:
-        raise NormalMeshError(f"{name} must have the shape (number, {width}), not {shape_text(array.shape)}")
-    return array
+def fans(faces: Int32, opposite: Int32, uncut: Integer) -> tuple[Int32, Int32]:
+    """Return the fan (3M,) of faces that each corner belongs to, and the vertex (F,) of each fan.
+
+    Two corners of a vertex belong together if an edge runs from it between their faces, across from a corner ``uncut``.
+    """
+    across = opposite[uncut]
+    first = np.concatenate([following(uncut), preceding(uncut)])
+    second = np.concatenate([preceding(across), following(across)])
+    fan = components(np.stack([first, second], axis=1), len(opposite))
+    fan_vertex = np.empty(int(fan.max(initial=-1)) + 1, np.int32)
+    fan_vertex[fan] = faces.ravel()
+    return fan, fan_vertex
+
+
+def count_fans(faces: Int32, opposite: Int32, vertex_count: int) -> Int:
+    """Return the number (N,) of fans around each vertex: one if it is manifold."""
+    return np.bincount(fans(faces, opposite, inner_edges(opposite))[1], minlength=vertex_count)
+
+
+def inner_edges(opposite: Int32) -> Int:
+    """Return one of the two corners (E,) across from each edge between two faces."""
+    return np.flatnonzero(opposite > np.arange(len(opposite)))
+
+
+def following(corner: Integer) -> Integer:
+    """Return the next corners of the same faces."""
+    return corner - corner % 3 + (corner + 1) % 3
+
+
+def preceding(corner: Integer) -> Integer:
+    """Return the previous corners of the same faces."""
+    return corner - corner % 3 + (corner + 2) % 3
 
 
 def _read_only(array: NDArray[Any], dtype: type) -> NDArray[Any]:

@@ -10,10 +10,9 @@ import numpy as np
 
 from normalmesh.array_types import Float, Int32
 from normalmesh.errors import NormalMeshError, count_text
-from normalmesh.mesh import _topology
 from normalmesh.mesh.components import components
 from normalmesh.mesh.lengths import PIXELS, Length
-from normalmesh.mesh.screen_mesh import corner_table
+from normalmesh.mesh.screen_mesh import corner_table, count_fans
 from normalmesh.mesh.solid_columns import Columns
 from normalmesh.mesh.surface import Surface
 
@@ -82,7 +81,7 @@ class Solid:
         NormalMeshError
             The suffix is unknown, or the path cannot be written; an old file stays.
         """
-        from normalmesh.output.solid_writing import write_solid
+        from normalmesh.output.mesh_writing import write_solid
 
         write_solid(self, path)
 
@@ -151,7 +150,7 @@ def _scale(surface: Surface, columns: Columns, width: float, thickness: Length, 
 def _faults(vertices: Float, faces: Int32) -> list[str]:
     """Return what keeps a mesh from being the boundary of a body, in words; empty if nothing does."""
     opposite, crowded, misoriented = corner_table(faces, len(vertices))
-    _, fans = _topology.vertex_corners(faces, opposite, len(vertices))
+    fans = count_fans(faces, opposite, len(vertices))
     a, b, c = (vertices[faces[:, k]] for k in range(3))
     areas = np.linalg.norm(np.cross(b - a, c - a), axis=1)
     counts = {

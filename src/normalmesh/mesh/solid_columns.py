@@ -18,10 +18,10 @@ import numpy as np
 from normalmesh.array_types import Float, Int, Int32
 from normalmesh.errors import NormalMeshError
 from normalmesh.mesh.components import components
-from normalmesh.mesh.cut_mesh import edge_ends
+from normalmesh.mesh.cut_mesh import edge_ends, edges_back
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
-from normalmesh.mesh.walls import steps
+from normalmesh.mesh.walls import ranks, steps
 
 #: Levels that are closer become one, in pixels: files of 32 bits could not tell them apart.
 CLOSE = 1e-3
@@ -32,30 +32,14 @@ APART, SHARE = 0.01, 0.1
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The columns of a surface of N vertices, M faces and E boundary edges.
+    """The columns of a surface of N vertices, M faces and E boundary edges."""
 
-    Attributes
-    ----------
-    faces : (M, 3)
-        Vertices of the surface.
-    column : (N,)
-        Column of each vertex, numbered from 0.
-    level : (N,)
-        Level of each vertex; equal ones in a column are one vertex of the solid.
-    screen : (C, 2)
-        Positions of the columns, in pixels.
-    edges : (E, 2)
-        First and last vertex of the boundary edges, with the surface on their left as the viewer sees it.
-    twin : (E,)
-        The edge on the other side of a cut, −1 along the outline.
-    """
-
-    faces: Int32
-    column: Int
-    level: Float
-    screen: Float
-    edges: Int
-    twin: Int
+    faces: Int32  # (M, 3) vertices of the surface
+    column: Int  # (N,) column of each vertex, numbered from 0
+    level: Float  # (N,) of each vertex; equal ones in a column are one vertex of the solid
+    screen: Float  # (C, 2) positions of the columns, in pixels
+    edges: Int  # (E, 2) first and last vertex of boundary edges, with the surface on their left as the viewer sees it
+    twin: Int  # (E,) the edge on the other side of a cut, −1 along the outline
 
     @classmethod
     def of(cls, surface: Surface) -> Columns:
@@ -83,14 +67,9 @@ class Columns:
         # The vertices of a column follow each other upwards, the base first.
         columns = np.concatenate([np.arange(count), self.column])
         levels = np.concatenate([np.full(count, base), self.level])
-        order = np.lexsort([levels, columns])
-        is_new = np.ones(len(order), np.bool_)
-        is_new[1:] = (np.diff(columns[order]) != 0) | (np.diff(levels[order]) != 0)
-        number = np.empty(len(order), np.int64)
-        number[order] = np.cumsum(is_new) - 1
+        number, kept = ranks(columns, levels)
         bottom, top = number[:count][self.column], number[count:]
         faces = [top[self.faces], bottom[self.faces[:, ::-1]], *self._walls(bottom, top)]
-        kept = order[is_new]
         return self.screen[columns[kept]], levels[kept], np.concatenate(faces).astype(np.int32)
 
     def _walls(self, bottom: Int, top: Int) -> tuple[Int, Int]:
@@ -105,11 +84,7 @@ class Columns:
         above = np.concatenate([top[outline], top[upper[is_wall]]])
         below = np.concatenate([bottom[outline], top[lower[is_wall]]])
         (first_top, last_top), (first_bottom, last_bottom) = above.T, below.T
-        edge, k = steps(first_bottom, first_top)
-        on_first = np.stack([last_top[edge], k, k - 1], axis=1)
-        edge, k = steps(last_bottom, last_top)
-        on_last = np.stack([first_bottom[edge], k - 1, k], axis=1)
-        return on_first, on_last
+        return steps(last_top, first_top, first_bottom), steps(first_bottom, last_bottom, last_top)
 
 
 def _points(screen: Float, edges: Int) -> Int:
@@ -125,12 +100,8 @@ def _twins(ends: Int) -> Int:
 
     Points that several edges join in one direction are those of overlapping surfaces, which have no twins.
     """
-    count = int(ends.max()) + 1
-    keys, back = ends[:, 0] * count + ends[:, 1], ends[:, 1] * count + ends[:, 0]
-    order = np.argsort(keys, kind="stable")
-    found = np.searchsorted(keys[order], back)
-    twin = np.where(keys[order[found % len(order)]] == back, order[found % len(order)], -1)
-    _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    twin = edges_back(ends)
+    _, which, counts = np.unique(ends @ [int(ends.max()) + 1, 1], return_inverse=True, return_counts=True)
     repeated = counts[which] > 1
     twin[repeated | repeated[twin]] = -1
     return twin

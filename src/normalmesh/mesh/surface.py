@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from open3d.geometry import TriangleMesh
 
+    from normalmesh.files.georeference import GeoReference
     from normalmesh.integration.uncertainty import HeightDifference
     from normalmesh.mesh.solid import Solid
     from normalmesh.normals.noise import Noise
-    from normalmesh.output.depth_tiff import GeoReference
-    from normalmesh.output.glb_placement import Scale
+    from normalmesh.output.glb import Scale
     from normalmesh.output.mesh_libraries import MeshLike
     from normalmesh.output.textures import Texture
 
@@ -129,7 +129,9 @@ class Surface:
         components = ScreenMesh(screen, faces).components if self.components is None else self.components
         components = copied_per_vertex(components, np.int32, len(vertices), "components")
         check_components(components)
-        walls = np.empty((0, 3), np.int32) if self.walls is None else copied_faces(self.walls, len(vertices), "walls")
+        walls = (
+            np.empty((0, 3), np.int32) if self.walls is None else copied_faces(self.walls, len(vertices), "walls", 0)
+        )
         arrays: tuple[NDArray[Any], ...] = (vertices, faces, screen, components, walls)
         for name, array in zip(("vertices", "faces", "screen", "components", "walls"), arrays, strict=True):
             object.__setattr__(self, name, array)
@@ -183,7 +185,7 @@ class Surface:
         check_positions(self.vertices, 3, "vertices")
         check_positions(self.screen, 2, "screen")
         check_faces(self.faces, len(self.vertices))
-        check_faces(self.walls, len(self.vertices), "walls")
+        check_faces(self.walls, len(self.vertices), "walls", 0)
         check_components(self.components)
 
     @property
@@ -592,7 +594,7 @@ class Surface:
 
     def view(self) -> pyvista.Plotter:
         """Show the surface in a PyVista plotter, whose ``show()`` opens a window; needs ``normalmesh[view3d]``."""
-        from normalmesh.pictures import pyvista_view
+        from normalmesh.pictures.plots import pyvista_view
 
         return pyvista_view(self)
 

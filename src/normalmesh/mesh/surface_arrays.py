@@ -26,26 +26,26 @@ def copied_positions(given: ArrayLike, width: int, name: str) -> Float:
     return np.array(array, np.float64, order="C")
 
 
-def check_positions(array: NDArray[Any], width: int, name: str) -> None:
+def check_positions(array: NDArray[Any], width: int, name: str, largest: float = MAX_COORDINATE) -> None:
     """Raise an error unless an array holds finite numbers (N, width)."""
     if array.ndim != 2 or array.shape[1] != width:
         raise NormalMeshError(f"{name} must have the shape (N, {width}), not {shape_text(array.shape)}")
-    if not np.all(np.abs(array) <= MAX_COORDINATE):
-        raise NormalMeshError(f"{name} must be finite numbers, at most {MAX_COORDINATE:.0e}: files hold no larger ones")
+    if not np.all(np.abs(array) <= largest):
+        raise NormalMeshError(f"{name} must be finite numbers, at most {largest:.0e}")
 
 
-def copied_faces(given: ArrayLike, vertex_count: int, name: str = "faces") -> Int32:
+def copied_faces(given: ArrayLike, vertex_count: int, name: str = "faces", least: int = 1) -> Int32:
     """Copy faces as int32 (M, 3), or raise an error."""
     array = checked_array(given, name, "integers", "iu")
-    check_faces(array, vertex_count, name)
+    check_faces(array, vertex_count, name, least)
     return np.array(array, np.int32, order="C")
 
 
-def check_faces(array: NDArray[Any], vertex_count: int, name: str = "faces") -> None:
-    """Raise an error unless an array (M, 3) holds numbers of vertices; there may be none but faces."""
-    least = ", at least one" if name == "faces" else ""
-    if array.ndim != 2 or array.shape[1] != 3 or (least and len(array) == 0):
-        raise NormalMeshError(f"{name} must have the shape (M, 3){least}, not {shape_text(array.shape)}")
+def check_faces(array: NDArray[Any], vertex_count: int, name: str = "faces", least: int = 1) -> None:
+    """Raise an error unless an array (M, 3) holds numbers of vertices in ``least`` rows or more."""
+    if array.ndim != 2 or array.shape[1] != 3 or len(array) < least:
+        wanted = ", at least one" * least
+        raise NormalMeshError(f"{name} must have the shape (M, 3){wanted}, not {shape_text(array.shape)}")
     if len(array) and (array.min() < 0 or array.max() >= vertex_count):
         raise NormalMeshError(
             f"{name} name vertices {array.min()} to {array.max()}, but there are {vertex_count} vertices"

@@ -39,24 +39,13 @@ def has_walls(gaps: str, camera: Camera, filled: float, repeats: Repeats | None)
 
 
 def walls_of(mesh: ScreenMesh, level: Float) -> Int32:
-    """Return the walls of a mesh that is cut.
+    """Return the walls (W, 3) of a mesh that is cut, counter-clockwise as seen from the lower side.
 
-    Vertices at the same place between which the mesh is cut form a column. Walls join the edges on both sides of a cut,
-    and have as corners all vertices of the columns at their ends that lie in between: where three cuts meet, the
-    highest wall borders on the two others. Oriented like the faces, they leave boundary edges at the outline only. An
-    edge has four faces where levels around a column rise, fall and rise again.
-
-    Parameters
-    ----------
-    mesh
-        With N vertices on the screen.
-    level
-        (N,) unknown of the camera at the vertices, larger towards the viewer.
-
-    Returns
-    -------
-    (W, 3) int32
-        Vertices of the walls, counter-clockwise as seen from the lower side.
+    ``level`` (N,) is the unknown of the camera at the vertices, larger towards the viewer. Vertices at the same place
+    between which the mesh is cut form a column. Walls join the edges on both sides of a cut, and have as corners all
+    vertices of the columns at their ends that lie in between: where three cuts meet, the highest wall borders on the
+    two others. Oriented like the faces, they leave boundary edges at the outline only. An edge has four faces where
+    levels around a column rise, fall and rise again.
     """
     one, other = slits(mesh)
     # The two sides of a slit run in opposite directions.
@@ -65,40 +54,41 @@ def walls_of(mesh: ScreenMesh, level: Float) -> Int32:
     rank, vertex = _ranked(np.concatenate([[start, start_across], [end, end_across]], axis=1).T, level)
     # The diagonal of a wall whose edges cross joins the lower vertices: the other one would stand out above both.
     over = (rank[start] < rank[start_across]) & (rank[end] > rank[end_across])
-    first = _fans(np.where(over, end_across, end), rank[start], rank[start_across], vertex)
-    last = _fans(np.where(over, start, start_across), rank[end_across], rank[end], vertex)
-    return np.concatenate([first, last]).astype(np.int32)
+    first = steps(np.where(over, end_across, end), rank[start], rank[start_across])
+    last = steps(np.where(over, start, start_across), rank[end_across], rank[end])
+    walls = np.concatenate([first, last]).astype(np.int32)
+    walls[:, 1:] = vertex[walls[:, 1:]]
+    return walls
 
 
 def _ranked(pairs: Integer, level: Float) -> tuple[Int, Int]:
-    """Return the rank (N,) of vertices in an order of all columns, each by level, and the vertex (R,) of each rank.
+    """Return the ranks (N,) of vertices, and the vertex (R,) of each; vertices across a cut (K, 2) share a column."""
+    column, members = components(pairs.astype(np.int32), len(level)), np.unique(pairs).astype(np.int64)
+    rank = np.zeros(len(level), np.int64)
+    rank[members], first = ranks(column[members], level[members])
+    return rank, members[first]
 
-    Vertices across a cut (K, 2) share a column. Those at the same point of space share a rank.
+
+def ranks(column: Integer, level: Float) -> tuple[Int, Int]:
+    """Return the rank (N,) of points in an order of all columns, each by level, and the first point (R,) of each rank.
+
+    Those at the same level of a column share a rank.
     """
-    column = components(pairs.astype(np.int32), len(level))
-    order = np.unique(pairs).astype(np.int64)
-    order = order[np.lexsort((level[order], column[order]))]
+    order = np.lexsort((level, column))
     is_new = np.ones(len(order), np.bool_)
     is_new[1:] = (np.diff(column[order]) != 0) | (np.diff(level[order]) != 0)
-    rank = np.zeros(len(level), np.int64)
+    rank = np.empty(len(order), np.int64)
     rank[order] = np.cumsum(is_new) - 1
     return rank, order[is_new]
 
 
-def _fans(apex: Integer, start: Int, end: Int, vertex: Int) -> Int:
-    """Return the triangles from apices (S,) to the steps between successive ranks, from ``start`` to ``end`` (S,)."""
-    which, upper = steps(np.minimum(start, end), np.maximum(start, end))
+def steps(apex: Integer, start: Int, end: Int) -> Int:
+    """Return the triangles (K, 3) from apices (S,) to the steps between successive ranks, from start to end (S,)."""
+    counts = np.abs(end - start)
+    which = np.repeat(np.arange(len(counts)), counts)
+    upper = np.arange(len(which)) - (np.cumsum(counts) - counts)[which] + np.minimum(start, end)[which] + 1
     falls = (start > end)[which]
-    corners = np.where(falls, [upper, upper - 1], [upper - 1, upper])
-    return np.stack([apex[which], *vertex[corners]], axis=1)
-
-
-def steps(low: Int, high: Int) -> tuple[Int, Int]:
-    """Return which of W pairs each number above ``low`` (W,) up to ``high`` (W,) belongs to, and all these numbers."""
-    counts = high - low
-    pair = np.repeat(np.arange(len(counts)), counts)
-    before = np.cumsum(counts) - counts
-    return pair, np.arange(len(pair)) - before[pair] + low[pair] + 1
+    return np.stack([apex[which], *np.where(falls, [upper, upper - 1], [upper - 1, upper])], axis=1)
 
 
 def with_walls(surface: Surface) -> Surface:

@@ -17,34 +17,19 @@ MAX_CHANGE = 0.25
 
 
 class NormalMapArrays(NamedTuple):
-    """The arrays of a :class:`.normal_map.NormalMap`, as kernels take them.
+    """The arrays of a :class:`.normal_map.NormalMap`, as kernels take them."""
 
-    Attributes
-    ----------
-    normals : (H, W, 3) float32
-        Unit normals, zero outside the mask.
-    mask : (H, W) bool
-    camera : CameraArrays
-    """
-
-    normals: Float32
-    mask: Bool
+    normals: Float32  # (H, W, 3) of unit length, zero outside the mask
+    mask: Bool  # (H, W)
     camera: CameraArrays
 
 
 class MaskWindow(NamedTuple):
-    """The mask of an image, or of a window of one.
+    """The mask of an image, or of a window of one."""
 
-    Attributes
-    ----------
-    mask : (H, W) bool
-    top, left : int
-        Row and column of the first pixel in the image of the camera.
-    """
-
-    mask: Bool
-    top: int
-    left: int
+    mask: Bool  # (H, W)
+    top: int  # row and
+    left: int  # column of the first pixel in the image of the camera
 
 
 @inner

@@ -24,12 +24,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from normalmesh.arguments import (
-    checked_array,
-    checked_choice,
-    checked_positive,
-    checked_vectors,
-)
+from normalmesh.arguments import checked_array, checked_choice, checked_positive, checked_vectors
 from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.runtime.exponential import exp, log
@@ -45,25 +40,12 @@ MAX_LOGARITHM = 70.0
 
 
 class CameraArrays(NamedTuple):
-    """The numbers of a camera, as kernels take them.
+    """The numbers of a camera, as kernels take them; only :mod:`normalmesh.normals._camera` takes them apart."""
 
-    Attributes
-    ----------
-    frame : (5, 3) float64
-        See :attr:`Camera.frame`; only :mod:`normalmesh.normals._camera` takes it apart.
-    towards_viewer : float
-        +1 if rays point towards the viewer, −1 if they point away from the viewer.
-    scale : float
-        Pixels in one unit of length, 1/ℓ.
-    is_central : bool
-        See :attr:`Camera.is_central`; the unknown of integration is then the logarithm of the depth. Only
-        :mod:`normalmesh.normals._camera` asks for it.
-    """
-
-    frame: Float
-    towards_viewer: float
-    scale: float
-    is_central: bool
+    frame: Float  # (5, 3), see :attr:`Camera.frame`
+    towards_viewer: float  # +1 if rays point towards the viewer, −1 if they point away
+    scale: float  # pixels in one unit of length, 1/ℓ
+    is_central: bool  # the unknown of integration is then the logarithm of the depth
 
 
 class Camera(ABC):
@@ -219,8 +201,15 @@ class Camera(ABC):
     def rays(self, u: ArrayLike, v: ArrayLike) -> Float:
         """Return the rays r(u, v), (..., 3), not normalised."""
         _, _, origin, along_u, along_v = self.frame
-        columns, rows = _positions(u, v)
+        columns, rows = np.asarray(checked_array(u, "u"), np.float64), np.asarray(checked_array(v, "v"), np.float64)
+        _refuse_unlike(u=columns, v=rows)
         return origin + columns[..., None] * along_u + rows[..., None] * along_v
+
+    def to_viewer(self, u: ArrayLike, v: ArrayLike) -> Float:
+        """Return the unit vectors (..., 3) from screen positions u, v (...) towards the viewer."""
+        towards = self.towards_viewer * self.rays(u, v)
+        towards /= np.linalg.norm(towards, axis=-1, keepdims=True)
+        return towards
 
     def shifted_frame(self, u: float, v: float) -> Float:
         """Return the :attr:`frame` of an image whose origin is at the screen position (u, v) of this one."""
@@ -324,13 +313,6 @@ def check_magnitude(number: float, name: str, least: float) -> None:
     """Raise :class:`NormalMeshError` if a number is larger than :data:`MAX_LENGTH`, or smaller than ``least``."""
     if not least <= abs(number) <= MAX_LENGTH:
         raise NormalMeshError(f"{name} must lie between {least or -MAX_LENGTH:g} and {MAX_LENGTH:g}, not {number:g}")
-
-
-def _positions(u: ArrayLike, v: ArrayLike) -> tuple[Float, Float]:
-    """Return screen positions of compatible shapes as arrays."""
-    columns, rows = np.asarray(checked_array(u, "u"), np.float64), np.asarray(checked_array(v, "v"), np.float64)
-    _refuse_unlike(u=columns, v=rows)
-    return columns, rows
 
 
 def checked_screen_and_unknown(screen: ArrayLike, unknown: ArrayLike) -> tuple[Float, Float, Float]:

@@ -1,7 +1,8 @@
 """Cleaning vectors: unit normals where there is a measurement, or one is near, and the mask that remains.
 
-A map is cleaned window by window; in memory, one window is all of it. Which holes are filled depends on all of a hole,
-which may lie in many windows: pixels that took the normals of their neighbours are listed, and judged at the end.
+A pixel of the mask that has no measurement takes the mean of its 3 × 3 neighbours that have a normal, ring by ring away
+from the measurements. A map is cleaned window by window; in memory, one window is all of it. Which holes are filled
+depends on all of a hole, which may lie in many windows: extended pixels are listed, and judged at the end.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from normalmesh.array_types import Bool, Float32, Floating, Int, UInt8
-from normalmesh.normals._extension import WindowPlace, leaving_pixels, list_extended
+from normalmesh.normals._extension import MISSING, extend_ring, mark_missing
 from normalmesh.normals._normal_map import (
     BACK_FACING,
     INVALID,
@@ -24,7 +25,7 @@ from normalmesh.normals._normal_map import (
     sample_lengths,
 )
 from normalmesh.normals.camera import Camera
-from normalmesh.normals.extension import WITH_MASK, WITHOUT_MASK, Reach, extend_rings
+from normalmesh.normals.mask_labels import joined
 from normalmesh.normals.repairs import Repairs, counted_repairs, refuse_unusable
 from normalmesh.normals.windows import Slices, centre_of, padded_window
 from normalmesh.runtime.threads import in_parallel
@@ -33,6 +34,21 @@ from normalmesh.runtime.threads import in_parallel
 SHORT = 0.05
 #: Number of vectors whose lengths are sampled, and the quantile that is typical: most of an image may be background.
 SAMPLED, TYPICAL = 1 << 16, 0.95
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far normals are extended, in pixels."""
+
+    rim: int  # beyond the measurements at the rim of the mask, and in holes that are not filled
+    hole: int  # from the measurements around a hole to its middle; deeper holes are not filled
+    largest: int  # pixels of a hole that is filled
+
+
+#: A given mask is believed: it is often some pixels larger than the object, and includes highlights and shadows.
+WITH_MASK = Reach(rim=4, hole=16, largest=2**62)
+#: Without a mask, what has no measurement is background, except for specks that are smaller than any gap between parts.
+WITHOUT_MASK = Reach(rim=0, hole=2, largest=16)
 
 
 def typical_length(given: Floating, mask: Bool) -> float:
@@ -53,27 +69,13 @@ def lengths_of(given: Floating, mask: Bool, step: int = 1) -> Floating:
 
 @dataclass(frozen=True, eq=False)
 class CleanWindows:
-    """Windows of clean normals, before pixels that are too far from measurements leave the mask.
+    """Windows of clean normals, before pixels that are too far from measurements leave the mask."""
 
-    Attributes
-    ----------
-    read
-        Return vectors (h, w, 3) and mask (h, w) of a window. The mask is changed.
-    shape
-        Rows and columns of the map.
-    camera
-        Of the whole map.
-    typical_length
-        Of the vectors.
-    has_mask
-        Whether a mask was given, which is believed: normals are extended farther in it.
-    """
-
-    read: Callable[[Slices], tuple[Floating, Bool]]
+    read: Callable[[Slices], tuple[Floating, Bool]]  # vectors (h, w, 3) and mask (h, w), which is changed
     shape: tuple[int, int]
-    camera: Camera
-    typical_length: float
-    has_mask: bool
+    camera: Camera  # of the whole map
+    typical_length: float  # of the vectors
+    has_mask: bool  # whether a mask was given
 
     @property
     def reach(self) -> Reach:
@@ -95,55 +97,51 @@ class CleanWindows:
         # One pixel more than the reach: what is beside a pixel tells whether its region is enclosed.
         around = padded_window(window, max(self.reach.hole, self.reach.rim) + 1, self.shape)
         arrays, counts = (measured, counts) if around == window else self.measured(around)
-        missing = _missing(counts)
         top, left = around[0].start, around[1].start
-        rings, still = extend_rings(arrays, missing, self.reach, top, left)
-        most = int(missing.sum() - still.sum())
-        numbers, depths = np.empty(most, np.int64), np.empty(most, np.uint8)
-        rows, columns = centre = centre_of(window, around)
-        place = WindowPlace(top, left, rows.start, rows.stop, columns.start, columns.stop, self.shape[1])
-        count = list_extended(arrays.mask, rings, missing, place, self.shape[0], numbers, depths)
-        return ExtendedWindow(arrays.normals[centre], arrays.mask[centre], numbers[:count], depths[:count])
+        rings, mask = _extend_rings(arrays, _missing(counts), self.reach, top, left), arrays.mask
+        mask &= rings != MISSING
+        centre = centre_of(window, around)
+        i, j = np.nonzero((rings[centre] > 0) & mask[centre])
+        i, j = i + centre[0].start, j + centre[1].start
+        rows, columns = top + i, left + j
+        enclosed = (rows > 0) & (rows < self.shape[0] - 1) & (columns > 0) & (columns < self.shape[1] - 1)
+        for down, across in np.ndindex(3, 3):
+            enclosed &= mask[np.clip(i + down - 1, 0, len(mask) - 1), np.clip(j + across - 1, 0, mask.shape[1] - 1)]
+        numbers = rows * self.shape[1] + columns
+        return ExtendedWindow(arrays.normals[centre], mask[centre], numbers, rings[i, j], enclosed)
 
 
 class ExtendedWindow(NamedTuple):
     """Normals (h, w, 3) of a window, the mask (h, w) of those that are known, and a list of those that were extended.
 
-    ``numbers`` (n,): pixels of the map, row by row; ``depths`` (n,): rings, as :func:`.list_extended` writes them.
+    ``numbers`` (n,): pixels of the map, row by row; their ``rings`` (n,); whether all neighbours are known (n,).
     """
 
     normals: Float32
     mask: Bool
     numbers: Int
-    depths: UInt8
+    rings: UInt8
+    enclosed: Bool
 
 
 class Cleaning:
-    """Cleaning a map, one window after another.
-
-    Attributes
-    ----------
-    totals : (5,) int64
-        What was repaired, as :func:`.clean_normals` counts it.
-    """
+    """Cleaning a map, one window after another."""
 
     def __init__(self, windows: CleanWindows):
-        self.totals = np.zeros(5, np.int64)
         self._windows, self._masked = windows, 0
-        self._numbers: list[Int] = []
-        self._depths: list[UInt8] = []
+        self._totals = np.zeros(5, np.int64)  # of what was repaired, as :func:`.clean_normals` counts it
+        self._extended: list[tuple[Int, UInt8, Bool]] = []  # see :class:`ExtendedWindow`
 
     def add(self, window: Slices) -> tuple[Float32, Bool]:
         """Return normals (h, w, 3), extended as far as holes allow, and the mask (h, w) of pixels that have one."""
         source = self._windows
         arrays, counts = source.measured(window)
-        self.totals += counts.sum(axis=0)
+        self._totals += counts.sum(axis=0)
         self._masked += int(np.count_nonzero(arrays.mask))
         if not _missing(counts).any():
             return arrays.normals, arrays.mask
         extended = source.extended(window, arrays, counts)
-        self._numbers.append(extended.numbers)
-        self._depths.append(extended.depths)
+        self._extended.append(extended[2:])
         return extended.normals, extended.mask
 
     def finish(self) -> tuple[Repairs, Int]:
@@ -154,25 +152,61 @@ class Cleaning:
         NormalMeshError
             No pixel holds a measurement.
         """
-        refuse_unusable(self.totals, self._masked)
+        refuse_unusable(self._totals, self._masked)
         leaving, extended = np.zeros(0, np.int64), 0
-        if self._numbers:
-            numbers, depths = np.concatenate(self._numbers), np.concatenate(self._depths)
-            if len(self._numbers) > 1:
+        if self._extended:
+            numbers, rings, enclosed = (np.concatenate(each) for each in zip(*self._extended, strict=True))
+            if len(self._extended) > 1:
                 order = np.argsort(numbers)
-                numbers, depths = numbers[order], depths[order]
-            reach, parents, sizes = self._windows.reach, *np.empty((2, len(numbers)), np.int32)
-            leaves = leaving_pixels(numbers, depths, self._windows.shape[1], reach.rim, reach.largest, parents, sizes)
+                numbers, rings, enclosed = numbers[order], rings[order], enclosed[order]
+            leaves = _leaving(numbers, rings, enclosed, self._windows.shape[1], self._windows.reach)
             leaving, extended = numbers[leaves], int(np.count_nonzero(~leaves))
-        return counted_repairs(self.totals, extended, self._windows.has_mask), leaving
+        return counted_repairs(self._totals, extended, self._windows.has_mask), leaving
 
     @property
     def unresolved(self) -> int:
         """Number of pixels in which depth changes too much to be resolved."""
-        return int(self.totals[UNRESOLVED])
+        return int(self._totals[UNRESOLVED])
 
 
 def _missing(counts: Int) -> Int:
     """Return the number (h,) of pixels of the mask without a measurement in each row."""
     missing: Int = counts[:, INVALID] + counts[:, BACK_FACING]
     return missing
+
+
+def _leaving(numbers: Int, rings: UInt8, enclosed: Bool, width: int, reach: Reach) -> Bool:
+    """Return which extended pixels (n,), which ascend, are too far from measurements to stay.
+
+    A region is a set of 8-connected extended pixels. It stays if it is enclosed by measurements and is not too large;
+    of others, the rings up to the rim stay.
+    """
+    pairs, columns = [], numbers % width
+    for down, across in ((0, 1), (1, -1), (1, 0), (1, 1)):
+        beside = numbers + down * width + across
+        place = np.minimum(np.searchsorted(numbers, beside), len(numbers) - 1)
+        touches = (numbers[place] == beside) & (columns + across >= 0) & (columns + across < width)
+        pairs.append(np.stack([np.flatnonzero(touches), place[touches]]))
+    regions = joined(np.concatenate(pairs, axis=1), len(numbers))
+    stays = (np.bincount(regions, ~enclosed) == 0) & (np.bincount(regions) <= reach.largest)
+    leaves: Bool = (rings > reach.rim) & ~stays[regions]
+    return leaves
+
+
+def _extend_rings(arrays: NormalMapArrays, missing: Int, reach: Reach, top: int, left: int) -> UInt8:
+    """Extend normals ring by ring as far as holes allow; return the ring of each pixel.
+
+    ``top`` and ``left``: row and column of the first pixel in the image of the camera. The ring (H, W) of a pixel is
+    0 where there is a measurement or no mask, and :data:`._extension.MISSING` where there is no normal yet. Pixels of a
+    window are as in the whole image if they are farther than the reach from its border.
+    """
+    rows, still = len(missing), missing.copy()
+    rings = np.zeros(arrays.mask.shape, np.uint8)
+    in_parallel(mark_missing, rows, arrays, rings, grain=64)
+    count = int(missing.sum())
+    for ring in range(1, max(reach.rim, reach.hole) + 1):
+        in_parallel(extend_ring, rows, arrays, rings, ring, still, top, left, grain=64)
+        before, count = count, int(still.sum())
+        if count in (0, before):
+            break
+    return rings

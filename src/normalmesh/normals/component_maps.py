@@ -17,22 +17,12 @@ ALIGNED = 8
 
 @dataclass(frozen=True, eq=False)
 class ComponentMap:
-    """One 4-connected component of a normal map, in a window around it.
+    """One 4-connected component of a normal map, in a window around it."""
 
-    Attributes
-    ----------
-    number
-        Number of the component, from 0 on, in the order of :attr:`.NormalMap.component_labels`.
-    normal_map : NormalMap
-        Its pixels only. If there is no other component, the map itself.
-    top, left
-        Row and column of the window.
-    """
-
-    number: int
-    normal_map: NormalMap
-    top: int
-    left: int
+    number: int  # from 0 on, in the order of :attr:`.NormalMap.component_labels`
+    normal_map: NormalMap  # its pixels only; if there is no other component, the map itself
+    top: int  # row and
+    left: int  # column of the window
 
     @property
     def window(self) -> tuple[slice, slice]:

@@ -7,6 +7,7 @@ of a file holds: ``"+x-y+z"`` means that the first channel is x, the second is y
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,27 +78,20 @@ class Convention:
 
     def to_project(self, channels: Floating) -> Floating:
         """Convert channels (..., 3) as stored to normals (..., 3) in the project's frame."""
-        channels = _three_floats(channels, "channels")
-        normals = np.empty_like(channels)
-        for channel, (axis, sign) in enumerate(zip(self.order, self.signs, strict=True)):
-            np.multiply(channels[..., channel], sign, out=normals[..., axis], casting="unsafe")
-        return normals
+        return self._moved(channels, "channels", range(3), self.order)
 
     def from_project(self, normals: Floating) -> Floating:
         """Convert normals (..., 3) in the project's frame to channels (..., 3) to be stored."""
-        normals = _three_floats(normals, "normals")
-        channels = np.empty_like(normals)
-        for channel, (axis, sign) in enumerate(zip(self.order, self.signs, strict=True)):
-            np.multiply(normals[..., axis], sign, out=channels[..., channel], casting="unsafe")
-        return channels
+        return self._moved(normals, "normals", self.order, range(3))
 
-
-def _three_floats(values: Floating, name: str) -> Floating:
-    """Return the values (..., 3), or raise :class:`NormalMeshError`."""
-    array = checked_array(values, name, "an array of floats", "f")
-    if array.ndim == 0 or array.shape[-1] != 3:
-        raise NormalMeshError(f"{name} must have the shape (..., 3), not {shape_text(array.shape)}")
-    return array
+    def _moved(self, values: Floating, name: str, sources: Sequence[int], targets: Sequence[int]) -> Floating:
+        array = checked_array(values, name, "an array of floats", "f")
+        if array.ndim == 0 or array.shape[-1] != 3:
+            raise NormalMeshError(f"{name} must have the shape (..., 3), not {shape_text(array.shape)}")
+        moved = np.empty_like(array)
+        for source, target, sign in zip(sources, targets, self.signs, strict=True):
+            np.multiply(array[..., source], sign, out=moved[..., target], casting="unsafe")
+        return moved
 
 
 def checked_convention(convention: str | Convention) -> Convention | None:

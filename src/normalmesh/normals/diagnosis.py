@@ -8,11 +8,12 @@ Each either excludes a convention against another or is neutral; what remains is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from normalmesh.arguments import checked_array, checked_nonzero
+from normalmesh.arguments import checked_array
 from normalmesh.array_types import Bool, Float, Float32, Floating
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.normals.camera import Camera, checked_camera
@@ -29,14 +30,17 @@ from normalmesh.normals.integrability import (
     sample_tiles,
     undo_srgb,
 )
-from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.normal_map import NormalMap, checked_mask
 from normalmesh.normals.orthographic import Orthographic
-from normalmesh.normals.overview import FEW, ArrayPixels, Pixels, overview_of
+from normalmesh.normals.overview import FEW, Pixels, overview_of
 from normalmesh.normals.silhouette import Silhouette, silhouette
+from normalmesh.normals.windows import whole_window
 
 _FACING = 2**16  # number of pixels of the overview that are sampled for the side that they face
 _AWAY = 0.15  # a convention in which a larger share of the surface faces away is excluded
 _WORLD = 0.05  # if more faces away in every convention, the normals are not in the camera's frame
+#: For each of the CANDIDATES, the index into FRONT of the convention with the same gradient.
+_FRONT_OF = [FRONT.index(axes if axes[4] == "+" else axes.translate(str.maketrans("+-", "-+"))) for axes in CANDIDATES]
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,9 @@ class Diagnosis:
 
     def summary(self) -> str:
         """Return a summary of a few lines."""
-        return "\n".join([*self._about_convention(), *self._about_values()])
+        values = f"values: {self.unit_length:.0%} of the normals have unit length" + ", 8 bit" * bool(self.eight_bit)
+        curve = ["values: stored through the sRGB curve (gamma); undo it before use"] * bool(self.srgb)
+        return "\n".join([*self._about_convention(), values, *curve])
 
     __str__ = summary
 
@@ -124,7 +130,8 @@ class Diagnosis:
 
     def _reasons(self) -> list[str]:
         best = self.candidates[0]
-        reasons = [f"z: mean of the third channel {self.mean_z:+.2f}, so it points {_toward(best)} the viewer"]
+        towards = "towards" if best.endswith("+z") else "away from"
+        reasons = [f"z: mean of the third channel {self.mean_z:+.2f}, so it points {towards} the viewer"]
         flipped = _flip(best, "y")
         if flipped not in self.candidates and self.curl[best] > 0 and self.curl[flipped] > 1.05 * self.curl[best]:
             ratio = self.curl[flipped] / self.curl[best]
@@ -137,12 +144,6 @@ class Diagnosis:
         elif self.outline is not None and self.outline[best] > _SUFFICIENT.silhouette_effect / 2:
             reasons.append(f"outline: normals lean steeply outwards along {self.outline[best]:.0%} of it")
         return reasons
-
-    def _about_values(self) -> list[str]:
-        lines = [f"values: {self.unit_length:.0%} of the normals have unit length" + (", 8 bit" * bool(self.eight_bit))]
-        if self.srgb:
-            lines.append("values: stored through the sRGB curve (gamma); undo it before use")
-        return lines
 
 
 def diagnose(normals: NormalMap | ArrayLike, mask: ArrayLike | None = None, camera: Camera | None = None) -> Diagnosis:
@@ -168,7 +169,9 @@ def diagnose(normals: NormalMap | ArrayLike, mask: ArrayLike | None = None, came
     Large maps are sampled: the cost does not grow beyond one million pixels.
     """
     channels, usable, camera_of_map = _checked(normals, mask, camera)
-    return diagnose_pixels(ArrayPixels(channels, usable), camera_of_map, raw=not isinstance(normals, NormalMap))
+    whole = whole_window((usable.shape[0], usable.shape[1]))
+    pixels = Pixels(lambda window: (channels[window], usable[window]), [whole], whole)
+    return diagnose_pixels(pixels, camera_of_map, raw=not isinstance(normals, NormalMap))
 
 
 def diagnose_pixels(pixels: Pixels, camera: Camera, raw: bool) -> Diagnosis:
@@ -181,12 +184,13 @@ def diagnose_pixels(pixels: Pixels, camera: Camera, raw: bool) -> Diagnosis:
         step, overview, foreground = overview_of(pixels)
     if not foreground.any():
         raise NormalMeshError("no pixel holds a normal: all are NaN, zero, black, white or outside the mask")
-    values = _Values.of(overview[foreground], raw)
-    if values.srgb:
+    values = overview[foreground]
+    srgb = _is_srgb(values) if raw else None
+    if srgb:
         overview = undo_srgb(overview)
     overview /= np.where(foreground, lengths(overview), 1)[..., None]
 
-    tiles = [sample_tiles(pixels, each, bool(values.srgb)) for each in sorted({1, step})]
+    tiles = [sample_tiles(pixels, each, bool(srgb)) for each in sorted({1, step})]
     evidence = _Evidence(
         _facing_away(overview, foreground, step, camera),
         integrability(tiles, camera),
@@ -198,49 +202,21 @@ def diagnose_pixels(pixels: Pixels, camera: Camera, raw: bool) -> Diagnosis:
         candidates=candidates,
         confidence=confidence,
         excluded=evidence.excluded(),
-        curl=dict(zip(CANDIDATES, map(float, evidence.curl_scores()), strict=True)),
-        outline=evidence.outline_scores(),
-        unit_length=values.unit_length,
-        eight_bit=values.eight_bit,
-        srgb=values.srgb,
+        curl=_by_candidate(evidence.curl_scores),
+        outline=None if evidence.outline is None else _by_candidate(evidence.outline.scores),
+        unit_length=float(np.mean(np.abs(lengths(values) - 1) < 0.03)),
+        eight_bit=_is_eight_bit(values) if raw else None,
+        srgb=srgb,
         world_space=not evidence.faces_viewer and _is_smooth(tiles[0]),
-        mean_z=values.mean_z,
+        mean_z=float(np.mean(values[:, 2], dtype=np.float64)),
     )
 
 
 @dataclass(frozen=True)
-class _Values:
-    """Properties of the values alone. See :class:`Diagnosis`."""
-
-    unit_length: float
-    eight_bit: bool | None
-    srgb: bool | None
-    mean_z: float
-
-    @classmethod
-    def of(cls, channels: Float32, raw: bool) -> _Values:
-        """Return the properties of channels (N, 3) of foreground pixels."""
-        return cls(
-            unit_length=float(np.mean(np.abs(lengths(channels) - 1) < 0.03)),
-            eight_bit=_is_eight_bit(channels) if raw else None,
-            srgb=_is_srgb(channels) if raw else None,
-            mean_z=float(np.mean(channels[:, 2], dtype=np.float64)),
-        )
-
-
-@dataclass(frozen=True)
 class _Evidence:
-    """The three kinds of evidence, and the conclusions from all of them.
+    """The three kinds of evidence, and the conclusions from all of them."""
 
-    Attributes
-    ----------
-    away : (16,)
-        Share of the foreground that faces away from the viewer in each candidate.
-    curl : Integrability
-    outline : Silhouette or None
-    """
-
-    away: Float
+    away: Float  # (16,) share of the foreground that faces away from the viewer in each candidate
     curl: Integrability
     outline: Silhouette | None
 
@@ -264,52 +240,37 @@ class _Evidence:
         """Return the candidates that clearly contradict the data."""
         if not self.faces_viewer:
             return frozenset()
-        facing = [k for k in range(len(CANDIDATES)) if self.away[k] <= _AWAY]
+        facing = np.flatnonzero(self.away <= _AWAY).tolist()
         return frozenset(
             axes
             for k, axes in enumerate(CANDIDATES)
             if self.away[k] > 2 * _AWAY or any(self._agreement(other, k, _STRONG) > 0 for other in facing)
         )
 
+    @cached_property
     def curl_scores(self) -> Float:
-        """Return the curl (16,) of each candidate as a share of all bending."""
-        return self.curl.scores[[_front(k) for k in range(len(CANDIDATES))]]
-
-    def outline_scores(self) -> dict[str, float] | None:
-        """Return the score of the silhouette for each candidate."""
-        if self.outline is None:
-            return None
-        return dict(zip(CANDIDATES, map(float, self.outline.scores), strict=True))
+        """Curl (16,) of each candidate as a share of all bending."""
+        return self.curl.scores[_FRONT_OF]
 
     def _rank(self, k: int) -> tuple[float, float, float, int]:
-        outline = self.outline_scores()
         away = self.away[k] if self.away[k] > _AWAY else 0.0
-        lean = 0.0 if outline is None else -outline[CANDIDATES[k]]
-        return away, round(float(np.nan_to_num(self.curl_scores()[k])), 6), lean, k
+        lean = 0.0 if self.outline is None else -self.outline.scores[k]
+        return away, round(float(np.nan_to_num(self.curl_scores[k])), 6), lean, k
 
     def _agreement(self, first: int, second: int, thresholds: _Thresholds) -> float:
         """Return the agreement of the evidence for the first candidate against the second; 0 if it is insufficient."""
-        curl = _curl_agreement(self.curl, _front(first), _front(second), thresholds)
-        lean = self._outline_agreement(first, second, thresholds)
-        opposed = (
-            _curl_agreement(self.curl, _front(second), _front(first), _SUFFICIENT),
-            self._outline_agreement(second, first, _SUFFICIENT),
-        )
-        return 0.0 if any(opposed) else max(curl, lean)
-
-    def _outline_agreement(self, first: int, second: int, thresholds: _Thresholds) -> float:
-        if self.outline is None:
+        if any(self._agreements(second, first, _SUFFICIENT)):
             return 0.0
-        evidence = self.outline.preference(first, second)
-        return _passes(evidence, thresholds, thresholds.silhouette_effect)
+        return max(self._agreements(first, second, thresholds))
 
-
-def _curl_agreement(curl: Integrability, first: int, second: int, thresholds: _Thresholds) -> float:
-    """Return the largest agreement of all scales; 0 if it is insufficient or if scales contradict each other."""
-    scales = list(curl.preferences(first, second))
-    if any(scale.significance < -_SUFFICIENT.significance and scale.effect < -0.02 for scale in scales):
-        return 0.0
-    return max((_passes(scale, thresholds, thresholds.curl_effect) for scale in scales), default=0.0)
+    def _agreements(self, first: int, second: int, thresholds: _Thresholds) -> tuple[float, float]:
+        """Return those of curl and of the outline: of curl, the largest of all scales, 0 if these contradict."""
+        scales, curl, lean = list(self.curl.preferences(_FRONT_OF[first], _FRONT_OF[second])), 0.0, 0.0
+        if not any(scale.significance < -_SUFFICIENT.significance and scale.effect < -0.02 for scale in scales):
+            curl = max((_passes(scale, thresholds, thresholds.curl_effect) for scale in scales), default=0.0)
+        if self.outline is not None:
+            lean = _passes(self.outline.preference(first, second), thresholds, thresholds.silhouette_effect)
+        return curl, lean
 
 
 def _passes(evidence: Preference, thresholds: _Thresholds, effect: float) -> float:
@@ -322,23 +283,19 @@ def _passes(evidence: Preference, thresholds: _Thresholds, effect: float) -> flo
     return evidence.agreement if reaches else 0.0
 
 
-def _front(k: int) -> int:
-    """Return the index into FRONT of the convention with the same gradient as CANDIDATES[k]."""
-    axes = CANDIDATES[k]
-    return FRONT.index(axes if axes.endswith("+z") else axes.translate(str.maketrans("+-", "-+")))
+def _by_candidate(scores: Float) -> dict[str, float]:
+    return dict(zip(CANDIDATES, scores.tolist(), strict=True))
 
 
 def _facing_away(channels: Float32, foreground: Bool, step: int, camera: Camera) -> Float:
     """Return the share (16,) of the foreground turned more than 93° away from the viewer in each candidate."""
     pixels = np.flatnonzero(foreground)
     rows, columns = np.divmod(pixels[:: pixels.size // _FACING + 1], foreground.shape[1])
-    towards = camera.towards_viewer * camera.rays(columns * step + 0.5, rows * step + 0.5)
-    towards /= np.linalg.norm(towards, axis=-1, keepdims=True)
+    towards = camera.to_viewer(columns * step + 0.5, rows * step + 0.5)
     found = channels[rows, columns]
     facing = (np.sum(Convention(axes).to_project(found) * towards, axis=-1) for axes in FRONT)
     shares = np.array([[np.mean(cosine < -0.05), np.mean(cosine > 0.05)] for cosine in facing])
-    back = [shares[_front(k), 1] for k in range(len(FRONT), len(CANDIDATES))]
-    return np.concatenate([shares[:, 0], back])
+    return np.concatenate([shares[:, 0], shares[_FRONT_OF[len(FRONT) :], 1]])
 
 
 def _is_srgb(channels: Float32) -> bool:
@@ -363,7 +320,7 @@ def _is_smooth(tiles: Tiles) -> bool:
 
 def _checked(
     normals: NormalMap | ArrayLike, mask: ArrayLike | None, camera: Camera | None
-) -> tuple[Floating, Bool | None, Camera]:
+) -> tuple[Floating, Bool, Camera]:
     """Return channels, mask and camera, or raise :class:`NormalMeshError`."""
     if isinstance(normals, NormalMap):
         if mask is not None or camera is not None:
@@ -374,13 +331,8 @@ def _checked(
         raise NormalMeshError(
             f"normals must be floats of the shape (rows, columns, 3), not {channels.dtype} {shape_text(channels.shape)}"
         )
-    usable = None if mask is None else checked_nonzero(mask)
-    if usable is not None and usable.shape != channels.shape[:2]:
-        raise NormalMeshError(
-            f"mask is {shape_text(usable.shape)} but normals are {shape_text(channels.shape[:2])}; "
-            "they must be of one image"
-        )
-    return channels, usable, Orthographic() if camera is None else checked_camera(camera)
+    view = Orthographic() if camera is None else checked_camera(camera)
+    return channels, checked_mask(mask, channels.shape[:2]), view
 
 
 def _named(axes: str) -> str:
@@ -392,7 +344,3 @@ def _flip(axes: str, axis: str) -> str:
     """Return the convention with one axis reversed."""
     at = axes.index(axis) - 1
     return axes[:at] + ("-" if axes[at] == "+" else "+") + axes[at + 1 :]
-
-
-def _toward(axes: str) -> str:
-    return "towards" if axes.endswith("+z") else "away from"

@@ -39,90 +39,59 @@ _STEEP = 0.17  # cosine of 80°: steeper normals count as 80°, since the gradie
 
 @dataclass(frozen=True)
 class Tiles:
-    """Square pieces of a map.
+    """Square pieces of a map."""
 
-    Attributes
-    ----------
-    channels : (T, S, S, 3) float32
-        As in the file, of unit length on the foreground.
-    foreground : (T, S, S) bool
-    u : (T, 1, S) float32
-    v : (T, S, 1) float32
-        Screen positions of the pixel centres.
-    """
-
-    channels: Float32
-    foreground: Bool
-    u: Float32
-    v: Float32
+    channels: Float32  # (T, S, S, 3) as in the file, of unit length on the foreground
+    foreground: Bool  # (T, S, S)
+    u: Float32  # (T, 1, S) and
+    v: Float32  # (T, S, 1) screen positions of the pixel centres
 
 
 @dataclass(frozen=True)
 class Preference:
-    """The evidence of the votes for one convention against another. Positive values are for the first.
+    """The evidence of the votes for one convention against another. Positive values are for the first."""
 
-    Attributes
-    ----------
-    significance
-        Sum of the votes in units of its standard deviation, were each vote as likely to be the opposite.
-    effect
-        Difference of the two curls as a share of all the bending of the map.
-    agreement
-        In [−1, 1]: 1 when the votes are unanimous, 0 when as much is against as for.
-    """
+    significance: float = 0.0  # sum of votes by its standard deviation, were each as likely to be the opposite
+    effect: float = 0.0  # difference of what is voted about, as a share of the whole map
+    agreement: float = 0.0  # in [−1, 1]: 1 when the votes are unanimous, 0 when as much is against as for
 
-    significance: float = 0.0
-    effect: float = 0.0
-    agreement: float = 0.0
+    @classmethod
+    def of(cls, votes: Float, effect: float) -> Preference:
+        """Count the votes (N,); without any, there is no preference."""
+        spread = float(np.sqrt(np.sum(votes**2)))
+        total = float(votes.sum())
+        return cls(total / spread, effect, total / float(np.abs(votes).sum())) if spread > 0 else cls()
 
 
 @dataclass(frozen=True)
 class Integrability:
-    """Curl of the eight :data:`FRONT` conventions.
+    """Curl of the eight :data:`FRONT` conventions, on each scale that bends."""
 
-    Attributes
-    ----------
-    curl : tuple of (8, B) arrays
-        For each scale, the sum of |curl| over each of its B blocks.
-    bending : tuple of (B,) arrays
-        For each scale, the sum of the derivatives of the gradient over each block: what the curl is compared with.
-    """
-
-    curl: tuple[Float, ...]
-    bending: tuple[Float, ...]
+    curl: tuple[Float, ...]  # (8, B) sum of |curl| over each of the B blocks of a scale
+    bending: tuple[Float, ...]  # (B,) sum of the derivatives of the gradient: what the curl is compared with
 
     @cached_property
     def scores(self) -> Float:
         """(8,) curl as a share of all bending, the mean over the scales; NaN where nothing bends."""
-        shares = [
-            curl.sum(axis=1) / bending.sum()
-            for curl, bending in zip(self.curl, self.bending, strict=True)
-            if bending.sum() > 0
-        ]
+        shares = [curl.sum(axis=1) / bending.sum() for curl, bending in zip(self.curl, self.bending, strict=True)]
         return np.mean(shares, axis=0) if shares else np.full(len(FRONT), np.nan)
 
     def preferences(self, first: int, second: int) -> Iterator[Preference]:
         """Yield, for each scale, the evidence for the convention FRONT[first] against FRONT[second]."""
         for curl, bending in zip(self.curl, self.bending, strict=True):
-            both = curl[first] + curl[second]
-            votes = np.divide(curl[second] - curl[first], both, out=np.zeros_like(both), where=both > 0)
-            spread = float(np.sqrt(np.sum(votes**2)))
-            if spread > 0:
-                yield Preference(
-                    float(votes.sum()) / spread,
-                    float((curl[second] - curl[first]).sum() / bending.sum()),
-                    float(votes.sum() / np.abs(votes).sum()),
-                )
+            difference, both = curl[second] - curl[first], curl[first] + curl[second]
+            votes = np.divide(difference, both, out=np.zeros_like(both), where=both > 0)
+            yield Preference.of(votes, float(difference.sum() / bending.sum()))
 
 
-def foreground_of(channels: Floating, mask: Bool | None) -> Bool:
-    """Return which pixels (...) of channels (..., 3) hold a normal: finite, not zero, not black or white."""
+def foreground_of(channels: Floating, mask: Bool) -> Bool:
+    """Return which pixels (...) of channels (..., 3) in a mask hold a normal: finite, not zero, not black or white."""
     first, second, third = np.moveaxis(channels, -1, 0)
     low = np.minimum(np.minimum(first, second), third)
     high = np.maximum(np.maximum(first, second), third)
     size = np.maximum(high, -low)
-    usable: Bool = (size > 0.2) & (size < np.inf) & (high > -0.999) & (low < 0.999)
-    return usable if mask is None else usable & mask
+    usable: Bool = (size > 0.2) & (size < np.inf) & (high > -0.999) & (low < 0.999) & mask
+    return usable
 
 
 def lengths(channels: Floating) -> Floating:

@@ -21,18 +21,15 @@ def component_labels(mask: Bool) -> tuple[Int32, int]:
     counts = np.zeros(-(-len(mask) // BAND), np.int64)
     in_parallel(_label_bands, len(counts), mask, labels, counts, grain=1)
     starts = np.concatenate([[0], counts.cumsum()])
-    numbers = _joined(_pairs(labels, starts), int(starts[-1]))
+    numbers = joined(_pairs(labels, starts), int(starts[-1]))
     in_parallel(_number_bands, len(counts), labels, starts, numbers, grain=1)
     return labels, int(numbers.max(initial=0))
 
 
 class WindowLabels:
-    """The 4-connected components of a mask that is seen window by window: row by row from the left.
+    """The 4-connected components of a mask that is seen window by window, row by row from the left.
 
-    Attributes
-    ----------
-    count
-        Number of labels of all windows so far.
+    ``count``: number of labels of all windows so far.
     """
 
     def __init__(self, columns: int):
@@ -47,11 +44,8 @@ class WindowLabels:
         labels, count = component_labels(mask)
         columns = window[1]
         if columns.start == 0:
-            self._above, self._below, self._left = (
-                self._below,
-                np.zeros_like(self._below),
-                np.zeros(len(mask), np.int64),
-            )
+            self._above, self._below = self._below, np.zeros_like(self._below)
+            self._left = np.zeros(len(mask), np.int64)
         first, last, left, right = (
             np.where(side > 0, side.astype(np.int64) + self.count, 0)
             for side in (labels[0], labels[-1], labels[:, 0], labels[:, -1])
@@ -64,7 +58,7 @@ class WindowLabels:
 
     def components(self) -> Int32:
         """Return the components (N,), from 1 on, of the labels of all windows, one after another."""
-        return _joined(np.concatenate(self._pairs, axis=1), self.count)
+        return joined(np.concatenate(self._pairs, axis=1), self.count)
 
     def _note(self, one: Int, other: Int) -> None:
         both = (one > 0) & (other > 0)
@@ -92,16 +86,16 @@ def _pairs(labels: Int32, starts: Int) -> Int:
     return np.concatenate(pairs, axis=1)
 
 
-def _joined(pairs: Int, count: int) -> Int32:
+def joined(pairs: Int, count: int) -> Int32:
     """Return the components (count,) of labels that are joined in pairs (2, K), from 1 on, in the order of labels."""
-    root, (one, other) = np.arange(count), pairs
-    while (root[one] != root[other]).any():
-        lower = np.minimum(root[one], root[other])
-        for ends in pairs:
-            np.minimum.at(root, root[ends], lower)
-        while (root[root] != root).any():
-            root = root[root]
-    return np.cumsum(root == np.arange(count), dtype=np.int32)[root]
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    if count == 0:
+        return np.zeros(0, np.int32)
+    graph = coo_matrix((np.ones(pairs.shape[1], np.bool_), tuple(pairs)), (count, count))
+    components: Int32 = connected_components(graph, directed=False)[1] + np.int32(1)
+    return components
 
 
 def _number_bands(first: int, last: int, labels: Int32, starts: Int, numbers: Int32) -> None:

@@ -23,15 +23,16 @@ from normalmesh.errors import NormalMeshError
 from normalmesh.normals._noise import Sample, bilateral, loop_gaps
 from normalmesh.normals.component_maps import ComponentMap, component_maps
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.repairs import Repairs
 from normalmesh.normals.rounding import DEGREES, rounded_run
 from normalmesh.runtime.threads import in_parallel
-
-#: Closure error, least and mean cos² of the tilts of loops: (K, 3), in the unit of the camera.
 
 #: Pixels of a component that may show its noise.
 SMALLEST = 4
 #: Noise (degrees) below which normals are not filtered: the estimate is that large for clean maps of rough surfaces.
 NEGLIGIBLE = 1.0
+#: Share of the normals without unit length from which on they are averages rather than measurements of pixels.
+RESCALED = 0.5
 #: Standard deviation (px) of the window of the filter against white noise; against other noise it is the correlation.
 FILTER_WIDTH = 0.8
 #: Radius of the window of the filter in standard deviations, before it is rounded to pixels.
@@ -77,20 +78,11 @@ class Noise:
 
 @dataclass(frozen=True)
 class MapNoise:
-    """Noise of a normal map, component by component.
+    """Noise of a normal map, component by component."""
 
-    Attributes
-    ----------
-    components
-        Noise of each component, in the order of :func:`.component_labels`; one that all share if it was given.
-    areas
-        Their areas in pixels.
-    rounding
-        What rounding to 8 bits adds to heights, if the noise was estimated: closure errors may not show it.
-    """
-
-    components: tuple[Noise, ...]
-    areas: tuple[int, ...]
+    components: tuple[Noise, ...]  # in the order of :func:`.component_labels`; one that all share if it was given
+    areas: tuple[int, ...]  # in pixels
+    #: What rounding to 8 bits adds to heights, if the noise was estimated: closure errors may not show it.
     rounding: Noise = Noise(0.0)
 
     @property
@@ -108,21 +100,13 @@ class MapNoise:
         return self.components[number if len(self.components) > 1 else 0]
 
 
-def estimate_noise(normal_map: NormalMap) -> Noise:
-    """Estimate the noise on the normals: that of most of the foreground, see :attr:`MapNoise.usual`."""
-    return component_noise(normal_map).usual
-
-
 def component_noise(normal_map: NormalMap) -> MapNoise:
     """Estimate the noise on the normals of each component of a map.
 
     Components without a square of 2×2 pixels show nothing of their noise, and are taken to have none.
     """
-    found: dict[int, tuple[Noise, int]] = {}
-    for each in component_maps(normal_map):
-        area = each.normal_map.foreground
-        found[each.number] = noise_of_component(each.normal_map), area
-    components, areas = zip(*found.values(), strict=True)
+    found = [(noise_of_component(each.normal_map), each.normal_map.foreground) for each in component_maps(normal_map)]
+    components, areas = zip(*found, strict=True)
     return MapNoise(components, areas, rounding_noise(normal_map))
 
 
@@ -176,6 +160,15 @@ def _usual_deviation(loops: Float32) -> float:
     return 1.4826 * _median(np.abs(gaps) * flat * np.sqrt(2 / (1 + flat)))
 
 
+def is_inconsistency(noise: float, repairs: Repairs, foreground: int) -> bool:
+    """Return whether what counts as noise, in degrees, is that no surface has the normals.
+
+    Lengths of stored normals say so: averages of normals, and those of JPEG, are shorter or longer than 1, while a
+    measurement gives each pixel a unit normal with an error of its own.
+    """
+    return noise >= NEGLIGIBLE and repairs.rescaled >= RESCALED * foreground
+
+
 def closure_error(normal_map: NormalMap, noise: float | Noise | MapNoise) -> float:
     """Estimate the median closure error of heights around loops of 8 × 8 pixels, in pixels, beyond that of noise.
 
@@ -201,6 +194,7 @@ def _middle(values: Sequence[float], areas: Sequence[int]) -> int:
     return int(order[np.searchsorted(below, below[-1] / 2)])
 
 
+@cache
 def _closure_variance(side: int, correlation: float) -> float:
     """Return the variance of the closure error around loops for noise of unit variance on the slopes.
 
@@ -225,22 +219,19 @@ def _correlation(growth: float) -> float:
     """
     if growth > CORRELATED_LOOP**2:
         return 0.0
-    return float(np.interp(growth, *_growths()))
-
-
-@cache
-def _growths() -> tuple[Float, Float]:
-    """Return factors of growth, and the correlations (px) that they belong to."""
     correlations = np.linspace(0.0, MAX_CORRELATION, 61)
-    factors = [math.sqrt(_closure_variance(CORRELATED_LOOP, c) / _closure_variance(1, c)) for c in correlations]
-    return np.array(factors), correlations
+    growths = [math.sqrt(_closure_variance(CORRELATED_LOOP, c) / _closure_variance(1, c)) for c in correlations]
+    return float(np.interp(growth, growths, correlations))
 
 
 def _loops(normal_map: NormalMap, side: int) -> Float32:
-    """Return a sample of the loops of a map."""
-    rows, columns, step = _rows_and_columns(normal_map, side)
-    foreground = normal_map.foreground
-    return sampled_loops(lambda chosen: loops_in_rows(normal_map, side, chosen, columns), rows, step, foreground)
+    """Return a sample of the loops of a map, of a side in px."""
+    mask, area = normal_map.mask, normal_map.foreground
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    ends = int(columns[0]), int(columns[-1]) + 1
+    step = sample_step(area, len(rows) * (ends[1] - ends[0]))
+    starts = rows[rows < mask.shape[0] - side]
+    return sampled_loops(lambda chosen: loops_in_rows(normal_map, side, chosen, ends), starts, step, area)
 
 
 def sampled_loops(known: Callable[[Int], Float32], rows: Int, step: int, area: int) -> Float32:
@@ -281,36 +272,22 @@ def sample_step(foreground: int, rectangle: int) -> int:
     return max(1, foreground // SAMPLED, rectangle // MOST_SAMPLED)
 
 
-def _rows_and_columns(normal_map: NormalMap, reach: int) -> tuple[Int, tuple[int, int], int]:
-    """Return the rows that hold foreground, with ``reach`` more rows below each of them, the columns, and a step.
-
-    Every ``step``-th of the rows is enough.
-    """
-    mask = normal_map.mask
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    left, right = int(columns[0]), int(columns[-1]) + 1
-    step = sample_step(normal_map.foreground, len(rows) * (right - left))
-    return rows[rows < mask.shape[0] - reach], (left, right), step
-
-
 def checked_noise(noise: float | Noise | MapNoise) -> Noise | MapNoise:
     """Return noise, given in degrees if it is white, or raise :class:`NormalMeshError`."""
     if isinstance(noise, MapNoise):
         return noise
-    if isinstance(noise, Noise):
-        length = checked_finite(noise.correlation, "correlation of the noise", "a length in pixels, zero or more")
-        if length < 0:
-            raise NormalMeshError(f"correlation of the noise must be a length in pixels, zero or more, not {length:g}")
-        return Noise(_checked_degrees(noise.degrees), length)
-    return Noise(_checked_degrees(noise))
+    degrees, length = (noise.degrees, noise.correlation) if isinstance(noise, Noise) else (noise, 0.0)
+    return Noise(
+        _checked_between(degrees, 180, "noise", "an angle in degrees, zero or more and at most 180"),
+        _checked_between(length, math.inf, "correlation of the noise", "a length in pixels, zero or more"),
+    )
 
 
-def _checked_degrees(noise: float) -> float:
-    """Return the standard deviation of noise in degrees, or raise :class:`NormalMeshError`."""
-    what = "an angle in degrees, zero or more and at most 180"
-    number = checked_finite(noise, "noise", what)
-    if not 0 <= number <= 180:
-        raise NormalMeshError(f"noise must be {what}, not {number:g}")
+def _checked_between(value: float, largest: float, name: str, expected: str) -> float:
+    """Return a number from zero to the largest one, or raise :class:`NormalMeshError`."""
+    number = checked_finite(value, name, expected)
+    if not 0 <= number <= largest:
+        raise NormalMeshError(f"{name} must be {expected}, not {number:g}")
     return number
 
 

@@ -73,8 +73,7 @@ class NormalMap:
     def derived(cls, normals: Float32, mask: Bool, camera: Camera) -> NormalMap:
         """Return a map of normals that another map has warned about already."""
         derived = object.__new__(cls)
-        for name, value in (("normals", normals), ("mask", mask), ("camera", camera)):
-            object.__setattr__(derived, name, value)
+        derived.__dict__.update(normals=normals, mask=mask, camera=camera)
         derived._check()
         return derived
 
@@ -84,13 +83,7 @@ class NormalMap:
         clean = object.__new__(cls)
         normals, mask = np.ascontiguousarray(normals), np.ascontiguousarray(mask)
         normals.flags.writeable = mask.flags.writeable = False
-        for name, value in (
-            ("normals", normals),
-            ("mask", mask),
-            ("camera", camera),
-            ("repairs", repairs or Repairs()),
-        ):
-            object.__setattr__(clean, name, value)
+        clean.__dict__.update(normals=normals, mask=mask, camera=camera, repairs=repairs or Repairs())
         return clean
 
     @classmethod
@@ -140,24 +133,16 @@ class NormalMap:
         checked_camera(self.camera)
         given = _checked_normals(self.normals)
         mask = checked_mask(self.mask, given.shape[:2])
-        shape = (mask.shape[0], mask.shape[1])
-        cleaning = Cleaning(
-            CleanWindows(
-                lambda window: (given[window], mask[window]),
-                shape,
-                self.camera,
-                typical_length(given, mask),
-                has_mask=self.mask is not None,
-            )
-        )
+        shape, length = (mask.shape[0], mask.shape[1]), typical_length(given, mask)
+        has_mask = self.mask is not None
+        windows = CleanWindows(lambda each: (given[each], mask[each]), shape, self.camera, length, has_mask)
+        cleaning = Cleaning(windows)
         normals, mask = cleaning.add(whole_window(shape))
         repairs, leaving = cleaning.finish()
         mask.reshape(-1)[leaving] = False
         normals.reshape(-1, 3)[leaving] = 0
-        normals.flags.writeable = False
-        mask.flags.writeable = False
-        for name, value in (("normals", normals), ("mask", mask), ("repairs", repairs)):
-            object.__setattr__(self, name, value)
+        normals.flags.writeable = mask.flags.writeable = False
+        self.__dict__.update(normals=normals, mask=mask, repairs=repairs)
         return cleaning.unresolved
 
     @property
@@ -239,7 +224,7 @@ class NormalMap:
         NormalMeshError
             The rectangle is not inside the image, or holds no foreground.
         """
-        from normalmesh.normals.cropping import cropped
+        from normalmesh.normals.map_changes import cropped
 
         return cropped(self, rectangle, margin)
 
@@ -257,7 +242,7 @@ class NormalMap:
             Factor on rows and columns, such as 0.5; or the new rows and columns. Behind an orthographic camera, whose
             pixels are square, they must have the proportions of the old ones, up to less than a pixel.
         """
-        from normalmesh.normals.resizing import resized_map
+        from normalmesh.normals.map_changes import resized_map
 
         return resized_map(self, size)
 
@@ -266,7 +251,7 @@ class NormalMap:
 
         The surface of a rotated map is the rotated surface. Negative angles turn clockwise.
         """
-        from normalmesh.normals.rotation import rotated_map
+        from normalmesh.normals.map_changes import rotated_map
 
         return rotated_map(self, degrees)
 

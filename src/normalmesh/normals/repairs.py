@@ -72,23 +72,11 @@ def counted_repairs(totals: Int, extended: int, masked: bool) -> Repairs:
     return Repairs(invalid, rescaled, back_facing, grazing, extended, invalid + back_facing - extended)
 
 
-def report_repairs(
-    repairs: Repairs, foreground: int, unresolved: int, flattened_components: Callable[[], int], name: str = ""
-) -> None:
+def report_repairs(repairs: Repairs, foreground: int, unresolved: int, flattened_components: Callable[[], int]) -> None:
     """Warn once about all repairs, except for clamped grazing normals if they are as few as at every outline.
 
-    Parameters
-    ----------
-    repairs
-        Of a map.
-    foreground
-        Number of its foreground pixels, after the repairs.
-    unresolved
-        Number of pixels in which depth changes too much to be resolved.
-    flattened_components
-        Find the number of components that consist of clamped normals to a large part.
-    name
-        What the warning begins with.
+    ``foreground``: pixels after the repairs; ``unresolved``: those in which depth changes too much to be resolved;
+    ``flattened_components`` counts the components that consist of clamped normals to a large part.
     """
     parts = []
     if repairs.invalid:
@@ -108,9 +96,10 @@ def report_repairs(
         were = "was" if repairs.rescaled == 1 else "were"
         normals = count_text(repairs.rescaled, "normal")
         parts.append(f"{normals} {were} not of unit length and {were} normalised")
-    clamped = f"{repairs.grazing} normals ({_percent(repairs.grazing, foreground)}) are almost at right angles to the "
-    clamped += "viewing ray and were clamped to 85°"
-    if _is_much(repairs.grazing, foreground):
+    clamped = f"{repairs.grazing} normals ({100 * repairs.grazing / foreground:.3g} %) are almost at right angles to "
+    clamped += "the viewing ray and were clamped to 85°"
+    # More than an outline has.
+    if repairs.grazing > (MANY if repairs.grazing >= FEW else MOST) * foreground:
         parts.append(f"{clamped}: the surface is too flat there; are convention and camera right?")
     elif repairs.grazing >= FEW and (flattened := flattened_components()):
         components = count_text(flattened, "component of the mask consists", "components of the mask consist")
@@ -121,16 +110,7 @@ def report_repairs(
             "and is inaccurate; is the focal length right, in pixels?"
         )
     if parts:
-        warn_caller(name + "; ".join(parts))
-
-
-def _percent(number: int, pixels: int) -> str:
-    return f"{100 * number / pixels:.3g} %"
-
-
-def _is_much(number: int, pixels: int) -> bool:
-    """Return whether a number of pixels is more than an outline has."""
-    return number > (MANY if number >= FEW else MOST) * pixels
+        warn_caller("; ".join(parts))
 
 
 def flattened_components(parts: Iterable[tuple[Slices, NormalMapArrays]], columns: int) -> int:

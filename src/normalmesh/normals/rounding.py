@@ -8,12 +8,15 @@ rounded alike: in heights, rounding is like noise that so many pixels share (``t
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from normalmesh.array_types import Bool, Float, Int
 from normalmesh.normals.normal_map import NormalMap
+
+if TYPE_CHECKING:
+    from normalmesh.pieces.map_windows import WindowedMap
 
 #: Components of 8-bit normals are odd multiples of 1/255, before the normals are given unit length.
 LEVELS = 255
@@ -30,25 +33,12 @@ ENOUGH = 0.5
 COMPARED, TESTED = 2**17, 2**12
 
 
-class Rows(Protocol):
-    """A normal map of which some rows are read; see :class:`.NormalMap`."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        ...
-
-    def window(self, rows: slice, columns: slice) -> NormalMap | None:
-        """Return a window, None without foreground."""
-        ...
-
-
 def rounded_run(normal_map: NormalMap) -> float:
     """Return the number of neighbouring pixels that are rounded alike, 0 if the normals were not rounded to 8 bits."""
     return rounded_run_in(normal_map, np.flatnonzero(normal_map.mask.any(axis=1)), normal_map.foreground)
 
 
-def rounded_run_in(normal_map: Rows, rows: Int, foreground: int) -> float:
+def rounded_run_in(normal_map: WindowedMap, rows: Int, foreground: int) -> float:
     """Return the same of a map that is read row by row; ``rows`` (K,) are those that hold the foreground pixels."""
     (height, width), chosen = normal_map.shape, rows[:: max(foreground // COMPARED, 1)].tolist()
     read = [normal_map.window(slice(row, min(row + 2, height)), slice(0, width)) for row in chosen]

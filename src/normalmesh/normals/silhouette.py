@@ -21,22 +21,12 @@ _FEW = 30  # minimum number of pixels of an outline
 
 @dataclass(frozen=True)
 class Silhouette:
-    """Directions of the normals along the outline of the mask, in each of the sixteen :data:`CANDIDATES`.
+    """Directions of the normals along the outline of the mask, in each of the sixteen :data:`CANDIDATES`."""
 
-    Attributes
-    ----------
-    outward, inward : (16,)
-        Share of the outline where normals lean outwards, inwards, by more than 53°.
-    arcs : (16, A)
-        For each arc, its part of ``outward − inward``.
-    all_round : (16,) bool
-        Whether normals lean outwards on opposite sides: a slope cut out of a relief has one side only.
-    """
-
-    outward: Float
-    inward: Float
-    arcs: Float
-    all_round: Bool
+    outward: Float  # (16,) share of the outline where normals lean outwards, or
+    inward: Float  # (16,) inwards, by more than 53°
+    arcs: Float  # (16, A) for each arc, its part of ``outward − inward``
+    all_round: Bool  # (16,) whether they lean outwards on opposite sides: a slope cut out of a relief has one only
 
     @property
     def scores(self) -> Float:
@@ -45,34 +35,23 @@ class Silhouette:
 
     def preference(self, first: int, second: int) -> Preference:
         """Return the evidence for one candidate against another: none, unless the first leans outwards all round."""
-        votes = self.arcs[first] - self.arcs[second]
-        spread = float(np.sqrt(np.sum(votes**2)))
-        if spread == 0 or not self.all_round[first] or self.inward[first] > 0.1 * self.outward[first]:
+        if not self.all_round[first] or self.inward[first] > 0.1 * self.outward[first]:
             return Preference()
-        total = float(votes.sum())
-        return Preference(total / spread, total, total / float(np.abs(votes).sum()))
+        votes = self.arcs[first] - self.arcs[second]
+        return Preference.of(votes, float(votes.sum()))
 
 
 def silhouette(channels: Float32, foreground: Bool, step: int, camera: Camera) -> Silhouette | None:
     """Evaluate the normals along the outline of the foreground; None if there is no outline.
 
-    Parameters
-    ----------
-    channels
-        (H, W, 3), unit length on the foreground.
-    foreground
-        (H, W).
-    step
-        Pixels of the map from one row or column to the next.
-    camera
-        The camera of the map.
+    Channels (H, W, 3) have unit length on the foreground (H, W); the next row or column is ``step`` pixels of the
+    camera's map away.
     """
     rows, columns, outward = _outline(foreground)
     if rows.size < _FEW:
         return None
     tau_u, tau_v = camera.tangents
-    towards = camera.towards_viewer * camera.rays(columns * step + 0.5, rows * step + 0.5)
-    towards /= np.linalg.norm(towards, axis=-1, keepdims=True)
+    towards = camera.to_viewer(columns * step + 0.5, rows * step + 0.5)
     direction = outward[:, :1] * tau_u + outward[:, 1:] * tau_v
     direction -= np.sum(direction * towards, axis=-1, keepdims=True) * towards
     direction /= np.maximum(np.linalg.norm(direction, axis=-1, keepdims=True), 1e-12)
@@ -86,51 +65,26 @@ def silhouette(channels: Float32, foreground: Bool, step: int, camera: Camera) -
     return Silhouette((leans > 0).mean(axis=1), (leans < 0).mean(axis=1), arcs, all_round)
 
 
-def _outline(
-    foreground: Bool,
-) -> tuple[NDArray[np.intp], NDArray[np.intp], Float]:
+def _outline(foreground: Bool) -> tuple[NDArray[np.intp], NDArray[np.intp], Float]:
     """Return rows, columns (N,) of the pixels along the outline, and the outward direction (N, 2) in u, v."""
     if foreground.all():
         return np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros((0, 2))
+    from scipy import ndimage
+
     # One pixel more, for differences across a pixel.
     pad = _BORDER + 1
     padded = np.pad(foreground, pad, mode="edge")
-    along = padded & ~_deep(padded)
+    near = np.hypot(*np.mgrid[-2:3, -2:3]) <= _DEPTH
+    along = padded & ~ndimage.binary_erosion(padded, near)
     inner = pad + _BORDER
     along[:inner] = along[-inner:] = along[:, :inner] = along[:, -inner:] = False
     rows, columns = np.nonzero(along)
-    blurred = _blurred(padded.astype(np.float32))
+    blurred = ndimage.gaussian_filter(padded.astype(np.float32), _DEPTH)
     u = blurred[rows, columns - 1] - blurred[rows, columns + 1]
     v = blurred[rows - 1, columns] - blurred[rows + 1, columns]
     outward = np.stack([u, v], axis=-1).astype(np.float64)
     outward /= np.maximum(np.linalg.norm(outward, axis=-1, keepdims=True), 1e-12)
     return rows - pad, columns - pad, outward
-
-
-def _deep(foreground: Bool) -> Bool:
-    """Return the pixels without background within the depth. Importing scipy.ndimage would take longer than this."""
-    reach = int(_DEPTH)
-    offsets = [(i, j) for i in range(-reach, reach + 1) for j in range(-reach, reach + 1) if i * i + j * j <= _DEPTH**2]
-    deep = np.zeros_like(foreground)
-    deep[reach:-reach, reach:-reach] = True
-    rows, columns = (size - 2 * reach for size in foreground.shape)
-    for i, j in offsets:
-        deep[reach:-reach, reach:-reach] &= foreground[reach + i :, reach + j :][:rows, :columns]
-    return deep
-
-
-def _blurred(values: Float32) -> Float32:
-    """Return values blurred by a Gaussian of the depth; zero within twice the border of the image."""
-    reach = 2 * _BORDER
-    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / _DEPTH) ** 2).astype(np.float32)
-    weights /= weights.sum()
-    for axis in range(2):
-        source = np.moveaxis(values, axis, 0)
-        values = np.zeros_like(values)
-        target = np.moveaxis(values, axis, 0)[reach:-reach]
-        for k, weight in enumerate(weights):
-            target += weight * source[k : k + len(target)]
-    return values
 
 
 def _arcs(rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.intp]:

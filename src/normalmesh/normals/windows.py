@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from normalmesh.array_types import Bool
+from normalmesh.array_types import Bool, Int
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 
 #: Rows and columns of a window, with a start and a stop.
@@ -76,3 +76,23 @@ def centre_of(window: Slices, around: Slices) -> Slices:
         slice(side.start - outer.start, side.stop - outer.start) for side, outer in zip(window, around, strict=True)
     )
     return rows, columns
+
+
+def grid_places(window: Slices, origin: tuple[int, int], step: int) -> tuple[Slices, Slices]:
+    """Return where in a window the pixels of a grid lie that begins at ``origin``, and where in the grid they are."""
+    inner, outer = [], []
+    for side, first in zip(window, origin, strict=True):
+        before = max(-(-(side.start - first) // step), 0)
+        start = first + before * step - side.start
+        count = max(-(-(side.stop - side.start - start) // step), 0)
+        inner.append(slice(start, start + count * step, step))
+        outer.append(slice(before, before + count))
+    return (inner[0], inner[1]), (outer[0], outer[1])
+
+
+def points_inside(window: Slices, rows: Int, columns: Int) -> tuple[Int, tuple[Int, Int]]:
+    """Return which of some pixels (n,), whose rows ascend, lie in a window, and their rows and columns in it."""
+    begin, end = np.searchsorted(rows, (window[0].start, window[0].stop))
+    inside = (columns[begin:end] >= window[1].start) & (columns[begin:end] < window[1].stop)
+    chosen = np.arange(begin, end)[inside]
+    return chosen, (rows[chosen] - window[0].start, columns[chosen] - window[1].start)

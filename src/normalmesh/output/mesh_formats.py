@@ -20,12 +20,20 @@ import numpy as np
 from normalmesh.array_types import Float, UInt8
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import Files
-from normalmesh.files.precision import centre, mesh_tolerance, rounding, surface_tolerance, warn_of_rounding
+from normalmesh.files.precision import centre, rounding, surface_tolerance, warn_of_rounding
 from normalmesh.mesh.relief import normals_of_relief
-from normalmesh.output.glb import GENERATOR, GREY, GlbFile, matt_material, read_description, surface_extras
-from normalmesh.output.glb_placement import Placement, Scale, without_placement
-from normalmesh.output.normal_texture import normal_texture, reduced_shape, tangent_frames
-from normalmesh.output.textures import JPEG
+from normalmesh.output.glb import (
+    GENERATOR,
+    GREY,
+    GlbFile,
+    Placement,
+    Scale,
+    matt_material,
+    read_description,
+    surface_extras,
+    without_placement,
+)
+from normalmesh.output.textures import JPEG, normal_texture, reduced_shape, tangent_frames
 from normalmesh.output.three_mf import THREE_MF, off_of_3mf
 from normalmesh.output.tileset import TILESET
 
@@ -45,62 +53,28 @@ def _cannot_encode(*_: object) -> Files:
     raise NotImplementedError("this format can only be read")
 
 
-def _no_companions(path: Path, textured: bool) -> list[Path]:
-    return []
-
-
-def _accept(content: bytes) -> None:
-    pass
-
-
-@dataclass(frozen=True, eq=False)
-class SaveOptions:
-    """What may be asked of a format besides a texture: a normal texture, and how a GLB file places the surface."""
-
-    normals: NormalMap | None = None
-    scale: Scale = "auto"
-    centred: bool = True
-
-
 @dataclass(frozen=True)
 class MeshFormat:
-    """A format of mesh files.
+    """A format of mesh files. All can be read."""
 
-    Attributes
-    ----------
-    name
-        As people call it.
-    is_written
-        Whether surfaces and meshes can be written in it. All formats can be read.
-    holds_colours
-        Whether a file can hold a texture, or colours of vertices.
-    holds_normals
-        Whether a file can hold a normal texture.
-    shares_vertices
-        Whether faces name vertices; if not, vertices at the same place are merged when a file is read.
-    encode_surface
-        From a surface, its path, the image of a texture and other options to the contents of all files.
-    encode_mesh
-        From a mesh of trimesh and its path to the contents of all files.
-    companions
-        From a path and whether there is a texture to the paths of the files that are written beside it.
-    check_content
-        Raises ValueError if the bytes of a file are not worth being parsed.
-    as_surface
-        From the bytes of a file to those in which positions are in the unit and the place of the surface.
-    parsed_as
-        Type of these bytes, if it is not that of the suffix.
-    """
-
+    #: As people call it.
     name: str
-    is_written: bool = False
+    #: From a surface, its path, the image of a texture, the map of a normal texture, and how a GLB file scales and
+    #: centres the surface, to the contents of all files.
+    encode_surface: Callable[[Surface, Path, Image | None, NormalMap | None, Scale, bool], Files] = _cannot_encode
+    #: From a mesh of trimesh, its path and the largest rounding that keeps its shape to the contents of all files.
+    encode_mesh: Callable[[Trimesh, Path, float], Files] = _cannot_encode
+    #: Whether a file can hold a texture, or colours of vertices; and a normal texture.
     holds_colours: bool = True
     holds_normals: bool = False
+    #: Whether faces name vertices; if not, vertices at the same place are merged when a file is read.
     shares_vertices: bool = True
-    encode_surface: Callable[[Surface, Path, Image | None, SaveOptions], Files] = _cannot_encode
-    encode_mesh: Callable[[Trimesh, Path], Files] = _cannot_encode
-    companions: Callable[[Path, bool], list[Path]] = _no_companions
-    check_content: Callable[[bytes], None] = _accept
+    #: From a path and whether there is a texture to the paths of the files that are written beside it.
+    companions: Callable[[Path, bool], list[Path]] = lambda path, textured: []
+    #: Raises ValueError if the bytes of a file are not worth being parsed.
+    check_content: Callable[[bytes], None] = lambda content: None
+    #: From the bytes of a file to those in which positions are in the unit and the place of the surface; and the type
+    #: of these bytes, if it is not that of the suffix.
     as_surface: Callable[[bytes], bytes] = bytes
     parsed_as: str = ""
 
@@ -128,7 +102,7 @@ def formats_with(property_name: str) -> str:
     return ", ".join(each.name for each in MESH_FORMATS.values() if getattr(each, property_name))
 
 
-def _ply_of_surface(surface: Surface, path: Path, image: Image | None, options: SaveOptions) -> Files:
+def _ply_of_surface(surface: Surface, path: Path, image: Image | None, *_: object) -> Files:
     """Encode PLY. Texture coordinates are the vertex properties s and t: names that Blender and MeshLab know."""
     colours = None if image is None else _colours_at_vertices(surface, np.asarray(image))
     mesh = exact_trimesh(surface, vertex_colors=colours, vertex_normals=surface.vertex_normals)
@@ -141,14 +115,12 @@ def _ply_of_surface(surface: Surface, path: Path, image: Image | None, options: 
     return files
 
 
-def _ply(mesh: Trimesh, path: Path, tolerance: float | None = None, normals: bool = False) -> Files:
+def _ply(mesh: Trimesh, path: Path, tolerance: float, normals: bool = False) -> Files:
     """Encode PLY, with coordinates in double precision if single precision rounds them by more than the tolerance."""
     from trimesh.exchange.ply import export_ply
 
     content = export_ply(mesh, vertex_normal=normals)
-    if rounding(mesh.vertices) > (mesh_tolerance(mesh) if tolerance is None else tolerance):
-        content = _with_doubles(content, mesh)
-    return {path: content}
+    return {path: content if rounding(mesh.vertices) <= tolerance else _with_doubles(content, mesh)}
 
 
 def _with_doubles(content: bytes, mesh: Trimesh) -> bytes:
@@ -178,20 +150,15 @@ def _colours_at_vertices(surface: Surface, image: UInt8) -> UInt8:
     return np.round(np.stack(colours, axis=1)).astype(np.uint8)
 
 
-def _stl_of_surface(surface: Surface, path: Path, image: Image | None, options: SaveOptions) -> Files:
-    return _stl(exact_trimesh(surface), path, surface_tolerance(surface))
-
-
-def _stl(mesh: Trimesh, path: Path, tolerance: float | None = None) -> Files:
+def _stl(mesh: Trimesh, path: Path, tolerance: float) -> Files:
     from trimesh.exchange.stl import export_stl
 
-    error = rounding(mesh.vertices)
-    if error > (mesh_tolerance(mesh) if tolerance is None else tolerance):
+    if (error := rounding(mesh.vertices)) > tolerance:
         warn_of_rounding(path, "positions", error, "write PLY, GLB or OBJ, or move the surface to the origin")
     return {path: export_stl(mesh)}
 
 
-def _obj_of_surface(surface: Surface, path: Path, image: Image | None, options: SaveOptions) -> Files:
+def _obj_of_surface(surface: Surface, path: Path, image: Image | None, *_: object) -> Files:
     from trimesh.visual import TextureVisuals
     from trimesh.visual.material import SimpleMaterial
 
@@ -205,7 +172,7 @@ def _obj_of_surface(surface: Surface, path: Path, image: Image | None, options: 
     return files
 
 
-def _obj(mesh: Trimesh, path: Path, tolerance: float | None = None, normals: bool = False) -> Files:
+def _obj(mesh: Trimesh, path: Path, tolerance: float, normals: bool = False) -> Files:
     """Encode OBJ, after the material and the texture that it refers to."""
     from trimesh.exchange.obj import export_obj
 
@@ -216,7 +183,6 @@ def _obj(mesh: Trimesh, path: Path, tolerance: float | None = None, normals: boo
     # Decimals, not significant digits: a small surface needs more of them.
     extent = np.abs(mesh.vertices[np.isfinite(mesh.vertices)]).max(initial=0.0)
     decimals = max(9 - math.floor(math.log10(extent or 1.0)), 8)
-    tolerance = mesh_tolerance(mesh) if tolerance is None else tolerance
     decimals = min(max(decimals, 1 - math.floor(math.log10(tolerance or 1.0))), 60)
     text, beside = export_obj(
         mesh,
@@ -235,8 +201,10 @@ def _obj_companions(path: Path, textured: bool) -> list[Path]:
     return [path.with_name(f"{stem}.mtl"), *([path.with_name(f"{stem}_texture.png")] if textured else [])]
 
 
-def _glb_of_surface(surface: Surface, path: Path, image: Image | None, options: SaveOptions) -> Files:
-    file, normals = GlbFile(), options.normals
+def _glb_of_surface(
+    surface: Surface, path: Path, image: Image | None, normals: NormalMap | None, scale: Scale, centred: bool
+) -> Files:
+    file = GlbFile()
     # Texture coordinates of glTF count from the top.
     from_top = np.column_stack([surface.texture_coordinates[:, 0], 1 - surface.texture_coordinates[:, 1]])
     origin, positions = _centred(surface.vertices, surface_tolerance(surface), path)
@@ -254,16 +222,15 @@ def _glb_of_surface(surface: Surface, path: Path, image: Image | None, options: 
         material["normalTexture"] = file.texture(normal_texture(surface, shown, frames))
     attributes = {name: file.attribute(values) for name, values in vertex_arrays.items()}
     faces, extras = file.faces(surface.faces), surface_extras(surface)
-    placement = Placement.of(surface.vertices, surface.units, options.scale, options.centred)
+    placement = Placement.of(surface.vertices, surface.units, scale, centred)
     return {path: file.contents(plain_stem(path), attributes, faces, material, extras, placement.node(origin))}
 
 
-def _glb(mesh: Trimesh, path: Path) -> Files:
+def _glb(mesh: Trimesh, path: Path, tolerance: float) -> Files:
     from trimesh.exchange.gltf import export_glb
     from trimesh.scene import Scene
 
-    origin, mesh.vertices = _centred(mesh.vertices, mesh_tolerance(mesh), path)
-
+    origin, mesh.vertices = _centred(mesh.vertices, tolerance, path)
     # A mesh whose unit is known is one of this program, and stands in the scene like its surface.
     units = mesh.metadata.get("units")
     placed = Placement.of(mesh.vertices, units).node(origin) if isinstance(units, str) else None
@@ -288,10 +255,6 @@ def _centred(vertices: Float, tolerance: float, path: Path) -> tuple[Float | Non
     if (error := rounding(positions)) > tolerance:
         warn_of_rounding(path, "positions", error, "write PLY or OBJ")
     return origin, positions
-
-
-def _check_glb(content: bytes) -> None:
-    _check_gltf(read_description(io.BytesIO(content)), len(content))
 
 
 def _check_gltf(description: bytes, file_size: int | None = None) -> None:
@@ -320,26 +283,22 @@ def _reduced(image: Image) -> Image:
 
 #: All formats, by their suffix in lower case.
 MESH_FORMATS = {
-    ".ply": MeshFormat("PLY", is_written=True, encode_surface=_ply_of_surface, encode_mesh=_ply),
-    ".obj": MeshFormat(
-        "OBJ", is_written=True, encode_surface=_obj_of_surface, encode_mesh=_obj, companions=_obj_companions
-    ),
+    ".ply": MeshFormat("PLY", _ply_of_surface, _ply),
+    ".obj": MeshFormat("OBJ", _obj_of_surface, _obj, companions=_obj_companions),
     ".glb": MeshFormat(
         "GLB",
-        is_written=True,
+        _glb_of_surface,
+        _glb,
         holds_normals=True,
-        encode_surface=_glb_of_surface,
-        encode_mesh=_glb,
-        check_content=_check_glb,
+        check_content=lambda content: _check_gltf(read_description(io.BytesIO(content)), len(content)),
         as_surface=without_placement,
     ),
     ".stl": MeshFormat(
         "STL",
-        is_written=True,
+        lambda surface, path, *_: _stl(exact_trimesh(surface), path, surface_tolerance(surface)),
+        _stl,
         holds_colours=False,
         shares_vertices=False,
-        encode_surface=_stl_of_surface,
-        encode_mesh=_stl,
     ),
     ".gltf": MeshFormat("glTF", check_content=_check_gltf),
     ".off": MeshFormat("OFF"),
@@ -347,11 +306,11 @@ MESH_FORMATS = {
 }
 
 #: A folder of many files, which :mod:`normalmesh.output.tileset` writes.
-TILES_3D = MeshFormat("3D Tiles", is_written=True)
+TILES_3D = MeshFormat("3D Tiles")
 
 #: Suffixes of the files that can be read, and of those that can be written.
 MESH_SUFFIXES = tuple(MESH_FORMATS)
-WRITTEN_SUFFIXES = tuple(suffix for suffix, each in MESH_FORMATS.items() if each.is_written)
+WRITTEN_SUFFIXES = tuple(suffix for suffix, each in MESH_FORMATS.items() if each.encode_mesh is not _cannot_encode)
 
 
 def plain_stem(path: Path) -> str:

@@ -86,10 +86,7 @@ def meshio_of(surface: Surface) -> Mesh:
 
 
 def surface_of(
-    mesh: MeshLike,
-    camera: Camera | None = None,
-    shape: tuple[int, int] | None = None,
-    units: str | None = None,
+    mesh: MeshLike, camera: Camera | None = None, shape: tuple[int, int] | None = None, units: str | None = None
 ) -> Surface:
     """Return the surface of a mesh, as :meth:`Surface.from_mesh` does."""
     camera = Orthographic() if camera is None else checked_camera(camera)
@@ -149,7 +146,7 @@ def _on_faces(vertices: Float, faces: Int32, walls: Int32) -> Int32:
 def _mesh_arrays(mesh: Any) -> tuple[NDArray[Any], NDArray[Any], str | None]:
     """Return vertices (N, 3), faces (M, 3) and the unit, where one is known, of a mesh of any library, or of a file."""
     if isinstance(mesh, str | PathLike):
-        from normalmesh.output.mesh_conversion import read_mesh
+        from normalmesh.output.mesh_reading import read_mesh
 
         mesh = read_mesh(checked_path(mesh, "mesh"))
     if isinstance(mesh, tuple | list) and len(mesh) == 2:

@@ -1,31 +1,46 @@
-"""Writing surfaces to mesh files, in any of :data:`normalmesh.output.mesh_formats.MESH_FORMATS`."""
+"""Writing surfaces, solids and meshes in any of :data:`normalmesh.output.mesh_formats.MESH_FORMATS`, and depths."""
 
 from __future__ import annotations
 
 import os
-import warnings
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from normalmesh.arguments import checked_instance, checked_path
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
+from normalmesh.errors import NormalMeshError, path_text, warn_caller
 from normalmesh.files.atomic import check_target, check_targets, write_atomically
 from normalmesh.files.clashes import InputFiles, reject_clashes
 from normalmesh.files.encoding import DEPTH_SUFFIXES, TIFF_SUFFIXES, checked_suffix
+from normalmesh.files.formats import reading
 from normalmesh.files.height_png import depth_companions, depth_files, range_of_camera
+from normalmesh.files.precision import mesh_tolerance
 from normalmesh.mesh.walls import with_walls
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.output.depth_tiff import GeoReference, write_depth_tiff
-from normalmesh.output.mesh_formats import TILES_3D, SaveOptions, formats_with, written_format
+from normalmesh.output.depth_tiff import write_depth_tiff
+from normalmesh.output.mesh_formats import (
+    MESH_FORMATS,
+    TILES_3D,
+    WRITTEN_SUFFIXES,
+    exact_trimesh,
+    formats_with,
+    written_format,
+)
+from normalmesh.output.mesh_reading import KIND, read_mesh
 from normalmesh.output.textures import Texture, colour_image
+from normalmesh.output.three_mf import THREE_MF, encode_3mf
 from normalmesh.output.tileset import TILESET, check_tileset_target, write_tileset
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
+    from trimesh import Trimesh
 
+    from normalmesh.files.georeference import GeoReference
+    from normalmesh.mesh.solid import Solid
     from normalmesh.mesh.surface import Surface
-    from normalmesh.output.glb_placement import Scale
+    from normalmesh.output.glb import Scale
+
+#: Suffixes of the files of solids.
+SOLID_SUFFIXES = (THREE_MF, *WRITTEN_SUFFIXES)
 
 
 def write_surface(
@@ -51,16 +66,50 @@ def write_surface(
         reject_clashes([path], InputFiles(inputs))
     else:
         check_targets([path, *mesh_format.companions(path, texture is not None)], inputs)
-    image = None if texture is None else colour_image(texture)
-    if image is not None:
-        check_same_image(image, surface.shape)
-        if not mesh_format.holds_colours:
-            _warn_left_out("the texture is", path.name, f"{mesh_format.name} has no colours")
+    image = None if texture is None else colour_image(texture, surface.shape)
+    if image is not None and not mesh_format.holds_colours:
+        _warn_left_out("the texture is", path.name, f"{mesh_format.name} has no colours")
     if mesh_format is TILES_3D:
         write_tileset(surface, path.parent, image)
     else:
-        options = SaveOptions(normals, scale, centred)
-        write_atomically(mesh_format.encode_surface(with_walls(surface), path, image, options))
+        write_atomically(mesh_format.encode_surface(with_walls(surface), path, image, normals, scale, centred))
+
+
+def write_solid(solid: Solid, path: str | PathLike[str]) -> None:
+    """Write a solid in the format of the path's suffix; see :meth:`Solid.save`."""
+    path = checked_path(path)
+    check_solid_suffix(path)
+    mesh_format = MESH_FORMATS[path.suffix.lower()]
+    check_targets([path, *mesh_format.companions(path, False)], [])
+    if path.suffix.lower() == THREE_MF:
+        write_atomically({path: encode_3mf(solid)})
+    else:
+        mesh = exact_trimesh(solid)
+        write_atomically(mesh_format.encode_mesh(mesh, path, mesh_tolerance(mesh)))
+
+
+def check_solid_suffix(path: Path) -> None:
+    """Raise :class:`NormalMeshError` unless a solid can be written in the format of a path's suffix."""
+    if path.suffix.lower() not in SOLID_SUFFIXES:
+        raise NormalMeshError(
+            f"cannot write a solid to {path_text(path)}: the suffix must be one of {', '.join(SOLID_SUFFIXES)}"
+        )
+
+
+def convert_mesh(source: Path, target: Path) -> Trimesh:
+    """Write the mesh of a file in the format of the target's suffix, and return the mesh.
+
+    Vertices keep their number and order, except to and from STL, which has none. The parts of a scene become one
+    mesh. Textures, their coordinates, and colours are kept where both formats have them; colours of vertices come
+    without texture coordinates.
+    """
+    mesh_format = written_format(target)
+    mesh = read_mesh(source)
+    # Colours and texture coordinates that do not fit the vertices show only now.
+    with reading(source, KIND):
+        files = mesh_format.encode_mesh(mesh, target, mesh_tolerance(mesh))
+    write_atomically(files)
+    return mesh
 
 
 def surface_path(given: str | PathLike[str]) -> Path:
@@ -97,21 +146,4 @@ def write_depth(surface: Surface, path: str | PathLike[str], georeference: GeoRe
 
 
 def _warn_left_out(what: str, name: str, reason: str) -> None:
-    # The caller of Surface.save, which calls write_surface.
-    warnings.warn(f"{what} left out of {path_text(name)}: {reason}", NormalMeshWarning, stacklevel=4)
-
-
-def check_texture(texture: Texture, shape: tuple[int, int]) -> None:
-    """Raise :class:`NormalMeshError` if this cannot be the texture of a map of the given shape."""
-    check_same_image(colour_image(texture), shape)
-
-
-def check_same_image(image: Image, shape: tuple[int, int]) -> None:
-    """Raise :class:`NormalMeshError` unless a texture has the aspect ratio of the map, up to one pixel."""
-    rows, columns = shape
-    scale = columns / image.width
-    if abs(image.height * scale - rows) > max(scale, 1.0):
-        raise NormalMeshError(
-            f"the texture is {image.width} × {image.height} pixels but the normal map {columns} × {rows}: "
-            "crop or scale it to the same aspect ratio"
-        )
+    warn_caller(f"{what} left out of {path_text(name)}: {reason}")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import warnings
 from os import PathLike
 
 import numpy as np
 
 from normalmesh.arguments import checked_path
-from normalmesh.array_types import Bool, Float, Floating
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
+from normalmesh.array_types import Float
+from normalmesh.errors import NormalMeshError, path_text, warn_caller
 from normalmesh.files.arrays import CAMERA_MATRIX, PIXEL_SIZE
 from normalmesh.files.atomic import Files, check_targets, write_atomically
 from normalmesh.files.encoding import NORMALS_SUFFIXES, checked_bits, checked_suffix, encode_normals
@@ -41,17 +40,17 @@ def save_normal_map(
         contents[matrix_file] = matrix_text(normal_map.camera)
     if suffix == ".npz":
         checked_bits(target, bits, (32,))
-        contents[target] = _encoded_npz(channels, normal_map.mask, normal_map.camera)
+        arrays = {"normals": channels.astype(np.float32), "mask": normal_map.mask, **_camera_arrays(normal_map.camera)}
+        np.savez_compressed(file := io.BytesIO(), **arrays)  # type: ignore[arg-type]
+        contents[target] = file.getvalue()
     else:
         contents[target] = encode_normals(target, channels, normal_map.mask, bits)
     write_atomically(contents)
     held = matrix_file is not None or (suffix == ".npz" and _camera_arrays(normal_map.camera))
     if not held and normal_map.camera != Orthographic():
-        warnings.warn(
+        warn_caller(
             f"{path_text(target)} does not hold the camera ({normal_map.camera.describe()}): give it again when the "
-            "file is read, or write NPZ" + ", or matrix=…" * (normal_map.camera.matrix() is not None),
-            NormalMeshWarning,
-            stacklevel=3,
+            "file is read, or write NPZ" + ", or matrix=…" * (normal_map.camera.matrix() is not None)
         )
 
 
@@ -68,9 +67,3 @@ def _camera_arrays(camera: Camera) -> dict[str, Float]:
     if (matrix := camera.matrix()) is not None:
         return {CAMERA_MATRIX: matrix}
     return {PIXEL_SIZE: np.array(camera.pixel_length)} if camera == Orthographic(camera.pixel_length) else {}
-
-
-def _encoded_npz(channels: Floating, mask: Bool, camera: Camera) -> bytes:
-    file, arrays = io.BytesIO(), _camera_arrays(camera)
-    np.savez_compressed(file, normals=channels.astype(np.float32), mask=mask, **arrays)  # type: ignore[arg-type]
-    return file.getvalue()

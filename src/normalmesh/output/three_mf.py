@@ -73,13 +73,7 @@ def encode_3mf(solid: Solid) -> bytes:
 
 
 def off_of_3mf(content: bytes) -> bytes:
-    """Return the mesh of a 3MF file, in its unit, as OFF text.
-
-    Raises
-    ------
-    ValueError
-        It is no 3MF file, or its model does not consist of one mesh in its place.
-    """
+    """Return the mesh of a 3MF file, in its unit, as OFF text; raise ValueError unless it is one mesh in its place."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as package:
             about = package.getinfo(MODEL_PATH)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,7 @@ MAX_DEPTH = 15
 class Tile:
     """A square of the screen, or what it holds: the faces ``start`` … ``end − 1`` in the order of the tree.
 
-    Attributes
-    ----------
-    depth, row, column
-        Number of divisions of the whole screen, and place of the square in the grid of that depth.
-    children
-        The tiles into which it is divided, those without faces left out; none if it is not.
+    The place of the square is in the grid of that depth. Children without faces are left out.
     """
 
     depth: int
@@ -52,20 +47,14 @@ class Tile:
 class TileTree:
     """The tiles of a surface.
 
-    Attributes
-    ----------
-    root
-        The tile that holds all faces.
-    order : (M + W,) int32
-        The faces and walls, tile by tile: those of any tile, at any depth, are next to each other.
-    first, last : (N,) int32
-        First and last place in ``order`` of the faces and walls of each vertex.
+    ``order`` (M + W,) are faces and walls, tile by tile: those of any tile, at any depth, are next to each other;
+    ``first`` and ``last`` (N,) the first and last place in it of the faces and walls of each vertex.
     """
 
     root: Tile
     order: Int32
-    first: Int32 = field(repr=False)
-    last: Int32 = field(repr=False)
+    first: Int32
+    last: Int32
 
     @classmethod
     def of_surface(cls, surface: Surface, max_faces: int = MAX_FACES) -> TileTree:
@@ -76,22 +65,15 @@ class TileTree:
             face = np.zeros(len(surface.vertices), np.int64)
             face[surface.faces] = np.arange(len(surface.faces))[:, None]
             codes = np.concatenate([codes, codes[face[surface.walls[:, 0]]]])
-        all_faces = surface.all_faces
         order = np.argsort(codes, kind="stable").astype(np.int32)
         codes = codes[order]
         root = _divided(codes, Tile(0, 0, 0, 0, len(codes)), max_faces)
         first = np.full(len(surface.vertices), len(order), np.int32)
         last = np.full(len(surface.vertices), -1, np.int32)
         place = np.arange(len(order), dtype=np.int32)
-        for corner in range(3):
-            vertices = all_faces[order, corner]
-            # Of the values assigned to one element, NumPy keeps the last.
-            ends = np.full_like(last, -1)
-            ends[vertices] = place
-            np.maximum(last, ends, out=last)
-            starts = np.full_like(first, len(order))
-            starts[vertices[::-1]] = place[::-1]
-            np.minimum(first, starts, out=first)
+        for corners in surface.all_faces[order].T:
+            np.minimum.at(first, corners, place)
+            np.maximum.at(last, corners, place)
         return cls(root, order, first, last)
 
     def faces(self, tile: Tile, surface: Surface) -> tuple[Int32, Int32]:

@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from normalmesh.array_types import Float, Int32
+from normalmesh.array_types import Float, Int32, UInt8
 from normalmesh.decimation.thinning import Part
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import check_target, folder_written_aside, write_new
 from normalmesh.files.clashes import reject_inputs
+from normalmesh.files.precision import PIXEL_SHARE, surface_tolerance
 from normalmesh.mesh.surface import vertex_normals
 from normalmesh.mesh.walls import parted, with_walls
 from normalmesh.output.glb import GENERATOR, GlbFile, matt_material, surface_extras
-from normalmesh.output.tile_texture import TileTexture
 from normalmesh.output.tile_tree import MAX_FACES, Tile, TileTree
 from normalmesh.runtime.threads import in_parallel
 
@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 TILESET, CONTENTS = "tileset.json", "tiles"
 #: Bits of a position in single precision.
 BITS = 24
+#: Largest side of the texture of a tile, with and without tiles below it that show more.
+COARSE_SIDE, FINE_SIDE = 1024, 8192
+#: Quality of JPEG files: nothing can be seen of the compression.
+QUALITY = 92
 
 
 def check_tileset_target(folder: Path) -> None:
@@ -79,23 +83,16 @@ def _is_ours(path: Path) -> bool:
 
 
 def write_tileset(surface: Surface, folder: Path, image: Image | None = None, max_faces: int = MAX_FACES) -> None:
-    """Write a surface as 3D Tiles to a folder, which appears when it is complete.
+    """Write a surface as 3D Tiles to a folder, which appears when it is complete; one of this program is replaced.
 
-    Parameters
-    ----------
-    folder
-        A folder that does not exist, is empty, or has a tileset of this program, which is replaced.
-    image
-        Texture; each tile has its part of it.
-    max_faces
-        Faces of a tile without children, at most; those above have about as many.
+    Each tile has its part of the texture. Those without children have at most ``max_faces`` faces.
     """
     check_tileset_target(folder)
     reject_inputs([folder / TILESET])
     tree = TileTree.of_surface(surface, max_faces)
     with folder_written_aside(folder) as new:
         (new / CONTENTS).mkdir()
-        texture = None if image is None else TileTexture(image, surface)
+        texture = None if image is None else _TileTexture(image, surface)
         writer = _Writer(surface, tree, new, texture, _grid(surface), *_normals(surface))
         root = writer.write_all()
         # If nothing is shown, all of the surface is missing.
@@ -130,6 +127,36 @@ class _Level:
     high: Float
 
 
+class _TileTexture:
+    """A texture from which tiles take their parts."""
+
+    def __init__(self, image: Image, surface: Surface) -> None:
+        self._image = image
+        pixel = surface_tolerance(surface) / PIXEL_SHARE
+        self._texel = pixel * max(surface.shape[1] / image.width, surface.shape[0] / image.height)
+
+    def crop(self, coordinates: Float, is_coarse: bool) -> tuple[tuple[UInt8, bytes | None], Float, float]:
+        """Return the part of the image that a tile needs, its texture coordinates, and the size of lost details.
+
+        Coordinates (N, 2) are from (0, 0) at the top left of the image, or of the part (H, W, 3 or 4), to (1, 1) at the
+        bottom right. ``is_coarse``: tiles below show more. A part without alpha has its JPEG file with it. The size is
+        the side of a texel in the unit of the surface, 0 if it is that of the image.
+        """
+        import imagecodecs
+        from PIL.Image import Resampling
+
+        size = np.array(self._image.size)
+        low = np.clip(np.floor(coordinates.min(axis=0) * size).astype(int) - 1, 0, size - 1)
+        high = np.clip(np.ceil(coordinates.max(axis=0) * size).astype(int) + 1, low + 1, size)
+        part = self._image.crop((*low.tolist(), *high.tolist()))
+        scale = max(part.size) / (COARSE_SIDE if is_coarse else FINE_SIDE)
+        if scale > 1:
+            part = part.resize([max(round(side / scale), 1) for side in part.size], Resampling.BOX)
+        pixels = np.ascontiguousarray(part)
+        jpeg = bytes(imagecodecs.jpeg8_encode(pixels, level=QUALITY)) if pixels.shape[2] == 3 else None
+        return (pixels, jpeg), (coordinates * size - low) / (high - low), self._texel * scale if scale > 1 else 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class _Writer:
     """Writes the tiles of a surface into a folder, deepest first."""
@@ -137,31 +164,24 @@ class _Writer:
     surface: Surface
     tree: TileTree
     folder: Path
-    texture: TileTexture | None
+    texture: _TileTexture | None
     grid: float
     normals: Float
     wall_normals: Float
 
     def write_all(self) -> dict[str, Any]:
         """Write all tiles, and return the description of the root."""
-        by_depth: dict[int, list[Tile]] = {}
-        for tile in self.tree.root.all_tiles():
-            by_depth.setdefault(tile.depth, []).append(tile)
-        below: dict[Tile, _Level] = {}
-        for depth in sorted(by_depth, reverse=True):
-            below = self._write_row(by_depth[depth], below)
-        return below[self.tree.root].entry
-
-    def _write_row(self, tiles: list[Tile], below: dict[Tile, _Level]) -> dict[Tile, _Level]:
-        """Write all tiles of one depth, once those below are written."""
+        tiles = list(self.tree.root.all_tiles())
         levels: dict[Tile, _Level] = {}
 
-        def work(first: int, last: int) -> None:
-            for tile in tiles[first:last]:
-                levels[tile] = self._write(tile, [below[child] for child in tile.children])
+        def work(row: list[Tile], first: int, last: int) -> None:
+            for tile in row[first:last]:
+                levels[tile] = self._write(tile, [levels.pop(child) for child in tile.children])
 
-        in_parallel(work, len(tiles), grain=1)
-        return levels
+        for depth in range(max(tile.depth for tile in tiles), -1, -1):
+            row = [tile for tile in tiles if tile.depth == depth]
+            in_parallel(partial(work, row), len(row), grain=1)
+        return levels[self.tree.root].entry
 
     def _write(self, tile: Tile, children: list[_Level]) -> _Level:
         """Write a tile once its children are written."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,11 @@ from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.metrics import evaluate
 from normalmesh.integration.mesh_integration import integrate
 from normalmesh.mesh.surface import Surface
-from normalmesh.paper.benchmark import PICTURE, Benchmark, Task, case_task, picture_tasks
+from normalmesh.paper.benchmark import Benchmark, case_tasks
 from normalmesh.paper.methods import PAPER_DECIMATION, PAPER_INTEGRATION, default, timed_row, vertex_count
 from normalmesh.paper.plot_style import legend_below, new_figure, picture, save
 from normalmesh.paper.sources import Source, own_sources
-from normalmesh.paper.tables import Line, Row, Table, figure, geometric_mean, mean_of, names_of
+from normalmesh.paper.tables import Line, Row, Table, figure, geometric_mean, mean_of, names_of, rows_with
 from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.panels import shaded, wireframe
 
@@ -41,18 +40,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
 OURS = "ours"
 
 
-def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
-    for source in sources:
-        for variant in (*VARIANTS, OURS):
-            yield case_task(source, variant, partial(_variant, variant))
-    yield from picture_tasks(sources, folder, "ablation", _gallery)
-
-
 def _variant(variant: str, source: Source) -> list[Row]:
     case = source.load()
-    if variant == OURS:
-        return [timed_row(variant, case, partial(default, case, vertex_count(case, SHARE)))]
-    return [timed_row(variant, case, partial(_surface, case, VARIANTS[variant]))]
+    ours = partial(default, case, vertex_count(case, SHARE))
+    return [timed_row(variant, case, ours if variant == OURS else partial(_surface, case, VARIANTS[variant]))]
 
 
 def _surface(case: Case, options: dict[str, Any]) -> Surface:
@@ -83,7 +74,7 @@ def _gallery(source: Source, path: Path) -> None:
 def _tables(rows: list[Row]) -> list[Table]:
     tables = []
     for camera in names_of(rows, "camera"):
-        seen = [row for row in rows if row["camera"] == camera and row["method"] != PICTURE]
+        seen = rows_with(rows, camera=camera)
         groups = names_of(seen, "group")
         for column, title in (("mae", "MAE in degrees"), ("rmse", "RMSE")):
             lines: list[Line] = []
@@ -120,7 +111,7 @@ BENCHMARK = Benchmark(
     320,
     ("camera", "group", "name", "variant"),
     own_sources,
-    _tasks,
+    case_tasks({variant: partial(_variant, variant) for variant in (*VARIANTS, OURS)}, _gallery),
     _tables,
     _draw,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from normalmesh.decimation.rounds import decimate
 from normalmesh.evaluation.metrics import evaluate
 from normalmesh.integration.mesh_integration import integrate
-from normalmesh.paper.benchmark import Benchmark, Task, case_task
+from normalmesh.paper.benchmark import Benchmark, case_tasks
 from normalmesh.paper.methods import (
     OLDER_INTEGRATION,
     PAPER_DECIMATION,
@@ -34,13 +33,6 @@ if TYPE_CHECKING:
 COMPARED = ("isotropic", "older integrator", "paper", "ours")
 #: Level → vertices as a fraction of the foreground pixels.
 LEVELS = {"low": 0.005, "mid": 0.02, "high": 0.08}
-
-
-def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
-    for source in sources:
-        yield case_task(source, "all", pixels_rows)
-        for level, share in LEVELS.items():
-            yield case_task(source, level, partial(_methods, share))
 
 
 def _methods(share: float, source: Source) -> list[Row]:
@@ -72,14 +64,9 @@ def _table(rows: list[Row], camera: str, measure: str, title: str) -> Table:
     columns = [("pixels", "all"), *product(COMPARED, LEVELS)]
     head = ["", "unit" if measure == "rmse" else "", "pixels", *(f"{method} {level}" for method, level in columns[1:])]
     lines = lines_by("group", seen, measure, [{"method": method, "level": level} for method, level in columns])
-    remarks = [
-        compared(seen, measure, "ours", "isotropic", by=("name", "level")),
-        compared(seen, measure, "paper", "isotropic", by=("name", "level")),
-        compared(seen, measure, "paper", "older integrator", by=("name", "level")),
-        compared(seen, measure, "ours", "paper", by=("name", "level")),
-        _falling(seen, measure, "paper"),
-        _falling(seen, measure, "ours"),
-    ]
+    pairs = (("ours", "isotropic"), ("paper", "isotropic"), ("paper", "older integrator"), ("ours", "paper"))
+    remarks = [compared(seen, measure, method, other, by=("name", "level")) for method, other in pairs]
+    remarks += [_falling(seen, measure, method) for method in ("paper", "ours")]
     return Table(f"{title}, {camera}", head, lines, remarks)
 
 
@@ -138,7 +125,7 @@ BENCHMARK = Benchmark(
     320,
     ("camera", "group", "name", "level"),
     own_sources,
-    _tasks,
+    case_tasks({"all": pixels_rows, **{level: partial(_methods, share) for level, share in LEVELS.items()}}),
     _tables,
     _draw,
 )

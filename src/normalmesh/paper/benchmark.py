@@ -5,85 +5,70 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+import os
+import platform
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
+from normalmesh import __version__
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import write_atomically
-from normalmesh.paper.machine import machine
 from normalmesh.paper.sources import Source, first_of_groups
 from normalmesh.paper.tables import Row, Table
 from normalmesh.runtime.monitor import Monitor, OnProgress
+from normalmesh.runtime.threads import allowed_threads
 
-#: The method of a row that stands for a picture.
+#: The method of a row that stands for a picture, which is in no table.
 PICTURE = "picture"
 
 
 @dataclass(frozen=True)
 class Task:
-    """The smallest unit of work of a benchmark.
+    """The smallest unit of work of a benchmark."""
 
-    Attributes
-    ----------
-    key
-        The values of the key columns, unique to the task.
-    run
-        Run the task, and return one or more rows without the key columns.
-    """
-
-    key: tuple[str, ...]
-    run: Callable[[], list[Row]]
+    key: tuple[str, ...]  # the values of the key columns, unique to the task
+    run: Callable[[], list[Row]]  # returns one or more rows without the key columns
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A table or figure of the paper.
+    """A table or figure of the paper."""
 
-    Attributes
-    ----------
-    name, summary
-        Name on the command line, and title.
-    size
-        Default side in pixels of the project's own cases, or of the largest of them.
-    keys
-        Names of the columns that identify a task.
-    own_sources
-        Return the project's own cases of the given size.
-    tasks
-        Return the tasks for the given cases. Tasks that draw a surface write the picture to the given folder.
-    tables
-        Return the tables of the rows.
-    draw
-        Draw the plots of the rows, and write them to the given folder; None if tasks draw all there is.
+    name: str  # on the command line
+    summary: str
+    size: int  # default side in pixels of the project's own cases, or of the largest of them
+    keys: tuple[str, ...]  # names of the columns that identify a task
+    own_sources: Callable[[int], list[Source]]  # the project's own cases of a size
+    tasks: Callable[[Sequence[Source], Path], Iterable[Task]]  # for cases; they write pictures to a folder
+    tables: Callable[[list[Row]], list[Table]]  # of the rows
+    draw: Callable[[list[Row], Path], None] | None = None  # writes plots of the rows to a folder
+
+
+def case_tasks(
+    runs: Mapping[str, Callable[[Source], list[Row]]], draw: Callable[[Source, Path], None] | None = None
+) -> Callable[[Sequence[Source], Path], list[Task]]:
+    """Return a function that makes a task of each run for each case, and one that draws one case of each group.
+
+    The last key of their rows is the name of the run. Pictures have the names of their folder, group and camera.
     """
 
-    name: str
-    summary: str
-    size: int
-    keys: tuple[str, ...]
-    own_sources: Callable[[int], list[Source]]
-    tasks: Callable[[Sequence[Source], Path], Iterable[Task]]
-    tables: Callable[[list[Row]], list[Table]]
-    draw: Callable[[list[Row], Path], None] | None = None
-
-
-def case_task(source: Source, label: str, run: Callable[[Source], list[Row]]) -> Task:
-    """Return a task for a case, whose rows have a label as the last key."""
-    return Task((source.camera, source.group, source.name, label), partial(run, source))
-
-
-def picture_tasks(
-    sources: Sequence[Source], folder: Path, name: str, draw: Callable[[Source, Path], None]
-) -> list[Task]:
-    """Return a task for one case of each group: to draw it into a file of the folder."""
-
-    def run(source: Source) -> list[Row]:
-        draw(source, folder / f"{name}_{source.group}_{source.camera}.png")
+    def drawn(folder: Path, source: Source) -> list[Row]:
+        draw(source, folder / f"{folder.name}_{source.group}_{source.camera}.png")  # type: ignore[misc]  # given
         return [{"method": PICTURE}]
 
-    return [case_task(source, PICTURE, run) for source in first_of_groups(sources)]
+    def tasks(sources: Sequence[Source], folder: Path) -> list[Task]:
+        wanted = [(source, label, run) for source in sources for label, run in runs.items()]
+        if draw is not None:
+            wanted += [(source, PICTURE, partial(drawn, folder)) for source in first_of_groups(sources)]
+        return [
+            Task((source.camera, source.group, source.name, label), partial(run, source))
+            for source, label, run in wanted
+        ]
+
+    return tasks
 
 
 def run_benchmark(
@@ -98,43 +83,32 @@ def run_benchmark(
 ) -> str:
     """Run a benchmark, or resume it, and write ``<name>.csv``, ``<name>.md`` and its pictures to a folder.
 
-    Parameters
-    ----------
-    benchmark, sources
-        The benchmark and its cases.
-    folder
-        Output folder. Rows found there are kept, and their tasks are not run again; they must have been measured with
-        the same settings, versions and machine.
-    settings
-        Description of cases and options, for the record.
-    restart
-        Discard earlier results.
-    report
-        Called with a line of text after each task: the number of finished tasks, and its name.
-    progress
-        Called with a :class:`Step` before each task.
-
-    Returns
-    -------
-    str
-        The tables in Markdown, followed by the machine and the versions. A task that fails, for example because a case
-        is damaged, is listed there, and run again the next time.
+    Rows found in ``<name>.json`` are kept, and their tasks are not run again, unless ``restart`` is given; they must
+    have been measured with the same settings, versions and machine. ``report`` is called with a line of text after each
+    task. Return the tables in Markdown, followed by the machine and the versions. A task that fails, for example
+    because a case is damaged, is listed there, and run again the next time.
     """
-    record = {"bench": benchmark.name, **settings, **machine()}
+    record = {"bench": benchmark.name, **settings, **_machine()}
     folder.mkdir(parents=True, exist_ok=True)
+    record_path, table_path = (folder / f"{benchmark.name}.{suffix}" for suffix in ("json", "csv"))
     if restart:
-        _csv_path(benchmark, folder).unlink(missing_ok=True)
-    rows = _rows_so_far(benchmark, folder, record)
-    write_atomically({_record_path(benchmark, folder): json.dumps(record, indent=1).encode()})
+        record_path.unlink(missing_ok=True)
+    rows = _rows_so_far(record_path, record)
     tasks = list(benchmark.tasks(sources, folder))
-    failures = _run_tasks(benchmark, tasks, rows, folder, report, Monitor(progress))
+
+    def save() -> None:
+        stored = json.dumps({**record, "rows": rows}, indent=1)
+        write_atomically({table_path: _csv(rows).encode(), record_path: stored.encode()})
+
+    failures = _run_tasks(benchmark, tasks, rows, save, report, Monitor(progress))
     order = {task.key: place for place, task in enumerate(tasks)}
     known = sorted((row for row in rows if _key(benchmark, row) in order), key=lambda row: order[_key(benchmark, row)])
     if not known:
         raise NormalMeshError(f"no task of {benchmark.name} succeeded; {failures[0]}")
+    measured = [row for row in known if row.get("method") != PICTURE]
     if benchmark.draw is not None:
-        benchmark.draw(known, folder)
-    text = _report(benchmark, known, failures, record)
+        benchmark.draw(measured, folder)
+    text = _report(benchmark, measured, failures, record)
     write_atomically({folder / f"{benchmark.name}.md": text.encode()})
     return text
 
@@ -143,11 +117,11 @@ def _run_tasks(
     benchmark: Benchmark,
     tasks: list[Task],
     rows: list[Row],
-    folder: Path,
+    save: Callable[[], None],
     report: Callable[[str], None],
     monitor: Monitor,
 ) -> list[str]:
-    """Run the tasks that have no rows yet, append their rows, and return a description of each failure."""
+    """Run the tasks that have no rows yet, append and save their rows, and return a description of each failure."""
     done = {_key(benchmark, row) for row in rows}
     left = [task for task in tasks if task.key not in done]
     if len(left) < len(tasks):
@@ -162,7 +136,7 @@ def _run_tasks(
         except NormalMeshError as error:
             failures.append(f"{', '.join(task.key)}: {error}")
             outcome = f" failed: {error}"
-        write_atomically({_csv_path(benchmark, folder): _csv(rows).encode()})
+        save()
         report(f"[{number}/{len(tasks)}] {', '.join(task.key)}{outcome}")
         monitor.advance(1.0)
     monitor.finish()
@@ -179,38 +153,25 @@ def _report(benchmark: Benchmark, rows: list[Row], failures: list[str], record: 
     return "\n\n".join(parts) + "\n"
 
 
-def _rows_so_far(benchmark: Benchmark, folder: Path, record: dict[str, str]) -> list[Row]:
+def _rows_so_far(path: Path, record: dict[str, str]) -> list[Row]:
     """Return the rows of an earlier run; raise if its settings differ."""
-    if not _csv_path(benchmark, folder).exists():
-        return []
     try:
-        before = json.loads(_record_path(benchmark, folder).read_text())
+        before = json.loads(path.read_text())
     except (OSError, ValueError):
-        before = {}
+        return []
+    rows: list[Row] = before.pop("rows", [])
     differing = [name for name in {**record, **before} if record.get(name) != before.get(name)]
-    if differing:
+    if rows and differing:
         name = differing[0]
         raise NormalMeshError(
-            f"{path_text(folder)} holds results of {benchmark.name} with {name} {before.get(name, 'unknown')} "
+            f"{path_text(path.parent)} holds results of {path.stem} with {name} {before.get(name, 'unknown')} "
             f"instead of {record.get(name, 'none')}; discard them with --restart, or choose another --output"
         )
-    with _csv_path(benchmark, folder).open(newline="", encoding="utf-8") as file:
-        return [
-            {name: text if name in benchmark.keys else _value(text) for name, text in line.items() if text != ""}
-            for line in csv.DictReader(file)
-        ]
+    return rows
 
 
 def _key(benchmark: Benchmark, row: Row) -> tuple[str, ...]:
     return tuple(str(row[name]) for name in benchmark.keys)
-
-
-def _csv_path(benchmark: Benchmark, folder: Path) -> Path:
-    return folder / f"{benchmark.name}.csv"
-
-
-def _record_path(benchmark: Benchmark, folder: Path) -> Path:
-    return folder / f"{benchmark.name}.json"
 
 
 def _csv(rows: list[Row]) -> str:
@@ -222,8 +183,22 @@ def _csv(rows: list[Row]) -> str:
     return text.getvalue()
 
 
-def _value(text: str) -> str | float:
+def _machine() -> dict[str, str]:
+    """Return the versions of the packages, the processor, and the numbers of cores and threads."""
+    return {
+        "normalmesh": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "scipy", "numba")},
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": str(os.cpu_count()),
+        "threads": str(allowed_threads()),
+    }
+
+
+def _processor() -> str:
     try:
-        return float(text)
-    except ValueError:
-        return text
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()

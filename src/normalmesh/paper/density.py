@@ -64,10 +64,10 @@ def _panels(case: Case, surfaces: dict[str, Surface], found: dict[str, Evaluatio
     columns = {
         "vertices per 100 px": (densities, DENSITIES),
         "angular error in °": ({method: each.angles for method, each in found.items()}, ERRORS),
-        f"depth error in {case.units}": ({method: np.abs(each.depth_error) for method, each in found.items()}, ERRORS),
     }
-    if case.depth is None:
-        del columns[f"depth error in {case.units}"]
+    if case.depth is not None:
+        depths = {method: np.abs(each.depth_error) for method, each in found.items()}
+        columns[f"depth error in {case.units}"] = (depths, ERRORS)
     window = Frame.around(case.normal_map.mask).window
     shown, axes = new_figure(len(surfaces), 1 + len(columns), 2.5 * len(surfaces) + 0.6)
     for line, (method, surface) in enumerate(surfaces.items()):

@@ -54,6 +54,17 @@ METHODS: dict[str, Callable[[Case, int], Surface]] = {
 }
 
 
+#: Figures of a row.
+COLUMNS = ("vertices", "compression", "rmse", "made", "mae", "covered", "units")
+
+
+def maker(method: str, case: Case, share: float) -> Maker:
+    """Return what runs a method, or ``"pixels"``: continuous integration on the pixel grid, the paper's reference."""
+    if method == "pixels":
+        return partial(integrate_pixels, case.normal_map)
+    return partial(METHODS[method], case, vertex_count(case, share))
+
+
 def vertex_count(case: Case, fraction: float) -> int:
     """Return the number of vertices that is this fraction of the foreground pixels."""
     return max(round(fraction * case.normal_map.foreground), 4)
@@ -61,16 +72,7 @@ def vertex_count(case: Case, fraction: float) -> int:
 
 def row_of(name: str, found: Evaluation) -> Row:
     """Return the figures of an evaluation as a row."""
-    return {
-        "method": name,
-        "vertices": found.vertices,
-        "compression": found.compression,
-        "rmse": found.rmse,
-        "made": found.made,
-        "mae": found.mae,
-        "covered": found.covered,
-        "units": found.units,
-    }
+    return {"method": name, **{column: getattr(found, column) for column in COLUMNS}}
 
 
 def timed_row(name: str, case: Case, make: Maker) -> Row:
@@ -82,6 +84,6 @@ def timed_row(name: str, case: Case, make: Maker) -> Row:
 
 
 def pixels_rows(source: Source) -> list[Row]:
-    """Return the row of continuous integration on the pixel grid, the reference of the paper's tables."""
+    """Return the row of continuous integration on the pixel grid."""
     case = source.load()
-    return [timed_row("pixels", case, partial(integrate_pixels, case.normal_map))]
+    return [timed_row("pixels", case, maker("pixels", case, 1.0))]

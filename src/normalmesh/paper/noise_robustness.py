@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.perturbation import add_noise
-from normalmesh.integration.pixel_integration import integrate_pixels
-from normalmesh.paper.benchmark import PICTURE, Benchmark, Task, case_task, picture_tasks
-from normalmesh.paper.methods import METHODS, Maker, timed_row, vertex_count
+from normalmesh.paper.benchmark import Benchmark, case_tasks
+from normalmesh.paper.methods import METHODS, maker, timed_row, vertex_count
 from normalmesh.paper.plot_style import STYLES, legend_below, new_figure, picture, plain_ticks, save
 from normalmesh.paper.sources import Source, own_sources
 from normalmesh.paper.tables import Line, Row, Table, geometric_mean, mean_of, names_of, rows_with
@@ -31,20 +29,9 @@ def noisy(case: Case, degrees: float) -> Case:
     return replace(case, normal_map=add_noise(case.normal_map, degrees))
 
 
-def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
-    for source in sources:
-        for level in LEVELS:
-            yield case_task(source, f"{level:g}", partial(_at_level, level))
-    yield from picture_tasks(sources, folder, "noise", _gallery)
-
-
 def _at_level(level: float, source: Source) -> list[Row]:
     case = noisy(source.load(), level)
-    makers: dict[str, Maker] = {"pixels": partial(integrate_pixels, case.normal_map)}
-    makers.update(
-        {name: partial(METHODS[name], case, vertex_count(case, SHARE)) for name in COMPARED if name in METHODS}
-    )
-    return [timed_row(name, case, make) for name, make in makers.items()]
+    return [timed_row(name, case, maker(name, case, SHARE)) for name in COMPARED]
 
 
 def _gallery(source: Source, path: Path) -> None:
@@ -63,9 +50,8 @@ def _gallery(source: Source, path: Path) -> None:
 
 def _tables(rows: list[Row]) -> list[Table]:
     tables = []
-    known = [row for row in rows if row["method"] != PICTURE]
-    for camera in names_of(known, "camera"):
-        seen = rows_with(known, camera=camera)
+    for camera in names_of(rows, "camera"):
+        seen = rows_with(rows, camera=camera)
         for column, title in (("rmse", "RMSE"), ("mae", "MAE to the clean normals in °")):
             lines: list[Line] = []
             for group in names_of(seen, "group"):
@@ -97,7 +83,7 @@ def _draw(rows: list[Row], folder: Path) -> None:
                 place.plot(LEVELS, line[2:], color=colour, marker=marker, label=line[1])
         measure, _, setting = table.title.partition(", ")
         if measure == "RMSE":
-            measure += f" in {' or '.join(names_of([row for row in rows if 'units' in row], 'units'))}"
+            measure += f" in {' or '.join(names_of(rows, 'units'))}"
         place.set(xlabel="noise in °", ylabel=measure, title=f"{setting}, geometric mean", yscale="log")
         plain_ticks(place, "y")
     legend_below(figure, axes.flat[0])
@@ -110,7 +96,7 @@ BENCHMARK = Benchmark(
     320,
     ("camera", "group", "name", "level"),
     partial(own_sources, cameras=("orthographic",)),
-    _tasks,
+    case_tasks({f"{level:g}": partial(_at_level, level) for level in LEVELS}, _gallery),
     _tables,
     _draw,
 )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.synthetic.analytic import medallion
-from normalmesh.integration.pixel_integration import integrate_pixels
 from normalmesh.paper.benchmark import Benchmark, Task
-from normalmesh.paper.methods import METHODS, Maker, timed_row, vertex_count
+from normalmesh.paper.methods import maker, timed_row
 from normalmesh.paper.plot_style import STYLES, new_figure, save
 from normalmesh.paper.sources import Source
 from normalmesh.paper.tables import Line, Row, Table, mean_of, names_of, rows_with
@@ -27,11 +26,8 @@ COMPARED = ("isotropic", "paper", "ours")
 
 def _own(size: int) -> list[Source]:
     """Return the medallion at 512², 1024², … up to the given side, as far as memory allows."""
-    sides = []
-    side = MIN_SIDE
-    while side <= size and BYTES_PER_PIXEL * side**2 < (available_memory() or 2**33):
-        sides.append(side)
-        side *= 2
+    most = math.sqrt((available_memory() or 2**33) / BYTES_PER_PIXEL)
+    sides = [side for side in (MIN_SIDE << k for k in range(size.bit_length())) if side <= min(size, most)]
     return [Source(f"medallion {side}", "medallion", "orthographic", partial(medallion, side)) for side in sides]
 
 
@@ -42,16 +38,10 @@ def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
 
 
 def _run(source: Source, method: str) -> list[Row]:
-    _maker(method, medallion(48))()  # compile the kernels before measuring
+    maker(method, medallion(48), SHARE)()  # compile the kernels before measuring
     case = source.load()
-    row = timed_row(method, case, _maker(method, case))
+    row = timed_row(method, case, maker(method, case, SHARE))
     return [{**row, "megapixels": case.normal_map.foreground / 1e6}]
-
-
-def _maker(method: str, case: Case) -> Maker:
-    if method == "pixels":
-        return partial(integrate_pixels, case.normal_map)
-    return partial(METHODS[method], case, vertex_count(case, SHARE))
 
 
 def _tables(rows: list[Row]) -> list[Table]:

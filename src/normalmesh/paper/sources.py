@@ -8,31 +8,26 @@ from fnmatch import fnmatch
 from functools import lru_cache, partial
 from pathlib import Path
 
+from trimesh import Trimesh
+
 from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.datasets import open_dataset
+from normalmesh.evaluation.rendering.rendering import render_normal_map
+from normalmesh.evaluation.synthetic.analytic import cone, medallion, ridges, waves
+from normalmesh.evaluation.synthetic.models import knot, stone, vase
+from normalmesh.evaluation.synthetic.terrain import terrain
 
 CAMERAS = ("orthographic", "perspective")
 
 
 @dataclass(frozen=True)
 class Source:
-    """A case that is loaded on first use.
-
-    Attributes
-    ----------
-    name
-        Name of the case.
-    group
-        Cases of the same group are averaged in tables.
-    camera
-        ``"orthographic"`` or ``"perspective"``.
-    make
-        Load or render the case.
-    """
+    """A case that is loaded, or rendered, on first use."""
 
     name: str
-    group: str
-    camera: str
+    group: str  # cases of the same group are averaged in tables
+    camera: str  # "orthographic" or "perspective"
     make: Callable[[], Case]
 
     def load(self) -> Case:
@@ -47,16 +42,9 @@ def _load(source: Source) -> Case:
 
 def own_sources(size: int, cameras: Sequence[str] = CAMERAS) -> list[Source]:
     """Return the project's own cases: four formulas, a terrain, and three rendered models with self-occlusion."""
-    makers: dict[str, Callable[..., Case]] = {
-        "medallion": partial(_analytic, "medallion"),
-        "ridges": partial(_analytic, "ridges"),
-        "cone": partial(_analytic, "cone"),
-        "waves": partial(_analytic, "waves"),
-        "terrain": _terrain,
-        "stone": partial(_rendered, "stone"),
-        "vase": partial(_rendered, "vase"),
-        "knot": partial(_rendered, "knot"),
-    }
+    makers: dict[str, Callable[..., Case]]
+    makers = {each.__name__: each for each in (medallion, ridges, cone, waves, terrain)}
+    makers.update({each.__name__: partial(_rendered, each) for each in (stone, vase, knot)})
     return [
         Source(name, name, camera, partial(make, size, camera)) for camera in cameras for name, make in makers.items()
     ]
@@ -64,8 +52,6 @@ def own_sources(size: int, cameras: Sequence[str] = CAMERAS) -> list[Source]:
 
 def dataset_sources(path: Path, cameras: Sequence[str] = CAMERAS) -> list[Source]:
     """Return the cases of a data set on disk, each with the cameras available for it."""
-    from normalmesh.evaluation.datasets import open_dataset
-
     dataset = open_dataset(path)
     return [
         Source(name, dataset.group(name), camera, partial(dataset.load, name, camera))
@@ -89,21 +75,5 @@ def first_of_groups(sources: Sequence[Source]) -> list[Source]:
     return list({source.group: source for source in reversed(sources)}.values())[::-1]
 
 
-def _analytic(name: str, size: int, camera: str) -> Case:
-    from normalmesh.evaluation.synthetic import analytic
-
-    case: Case = getattr(analytic, name)(size, camera)
-    return case
-
-
-def _terrain(size: int, camera: str) -> Case:
-    from normalmesh.evaluation.synthetic.height_maps import fractal, relief
-
-    return relief(fractal(size), camera, name="terrain")
-
-
-def _rendered(name: str, size: int, camera: str) -> Case:
-    from normalmesh.evaluation.rendering.rendering import render_normal_map
-    from normalmesh.evaluation.synthetic import models
-
-    return render_normal_map(getattr(models, name)(), size, camera, name=name)
+def _rendered(model: Callable[[], Trimesh], size: int, camera: str) -> Case:
+    return render_normal_map(model(), size, camera, name=model.__name__)

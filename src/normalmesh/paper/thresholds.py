@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from normalmesh.mesh.surface import Surface
-from normalmesh.paper.benchmark import PICTURE, Benchmark, Task, case_task, picture_tasks
+from normalmesh.paper.benchmark import Benchmark, case_tasks
 from normalmesh.paper.methods import pixels_rows, timed_row
 from normalmesh.paper.plot_style import legend_below, new_figure, picture, save
 from normalmesh.paper.sources import Source, own_sources
-from normalmesh.paper.tables import Row, Table, lines_by, mean_of, names_of
+from normalmesh.paper.tables import Row, Table, lines_by, mean_of, names_of, rows_with
 from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.panels import shaded
 from normalmesh.reconstruction.pipeline import reconstruct
@@ -22,14 +21,6 @@ THRESHOLDS = (0.25, 2.0, 8.0, 64.0, 512.0, 2048.0)
 TABLE_2 = (2.0, 64.0, 2048.0)
 #: Name in tables → preset of reconstruct().
 PRESETS = {"paper": "paper", "ours": "default"}
-
-
-def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
-    for source in sources:
-        yield case_task(source, "all", pixels_rows)
-        for threshold in THRESHOLDS:
-            yield case_task(source, f"{threshold:g}", partial(_at_threshold, threshold))
-    yield from picture_tasks(sources, folder, "thresholds", _gallery)
 
 
 def _at_threshold(threshold: float, source: Source) -> list[Row]:
@@ -62,7 +53,7 @@ def _tables(rows: list[Row]) -> list[Table]:
 
 
 def _table(rows: list[Row], camera: str) -> Table:
-    seen = [row for row in rows if row["camera"] == camera and row["method"] != PICTURE]
+    seen = rows_with(rows, camera=camera)
     head = ["RMSE", "unit", "pixels", *(f"{method} T = {threshold:g}" for method in PRESETS for threshold in TABLE_2)]
     columns = [{"method": method, "threshold": f"{threshold:g}"} for method in PRESETS for threshold in TABLE_2]
     lines = lines_by("group", seen, "rmse", [{"method": "pixels"}, *columns])
@@ -92,17 +83,16 @@ def _draw(rows: list[Row], folder: Path) -> None:
         for place, (column, label) in zip(axes.flat, labels.items(), strict=True):
             for number, group in enumerate(names_of(rows, "group")):
                 for camera, line in (("orthographic", "-"), ("perspective", "--")):
-                    chosen = [row for row in rows if row["group"] == group and row["camera"] == camera]
+                    chosen = rows_with(rows, group=group, camera=camera)
                     figures = [mean_of(chosen, column, method=method, threshold=f"{value:g}") for value in THRESHOLDS]
                     if column == "compression":
                         figures = [100 * value for value in figures]
                     label_once = group if camera == names_of(rows, "camera")[0] else None
                     place.plot(THRESHOLDS, figures, line, color=f"C{number}", marker=".", label=label_once)
-            units = names_of([row for row in rows if "units" in row], "units")
             place.set_xscale("log")
             if column in ("rmse", "made"):
                 place.set_yscale("log")
-                label += f" in {' or '.join(units)}"
+                label += f" in {' or '.join(names_of(rows, 'units'))}"
             place.set(xlabel="threshold T in px⁴", ylabel=label, title=label.split(" in ")[0])
         legend_below(figure, axes.flat[0])
         figure.suptitle(f"{method}: solid lines orthographic, dashed lines perspective")
@@ -115,7 +105,7 @@ BENCHMARK = Benchmark(
     320,
     ("camera", "group", "name", "threshold"),
     own_sources,
-    _tasks,
+    case_tasks({"all": pixels_rows, **{f"{each:g}": partial(_at_threshold, each) for each in THRESHOLDS}}, _gallery),
     _tables,
     _draw,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
@@ -18,14 +17,6 @@ SEPARATOR, COMMENT = r"[\s,;]+", re.compile(r"(^|\s)#.*")
 #: A line with a name and three more words.
 NAMED = re.compile(rf"(?P<name>\S.*?){SEPARATOR}(\S+?){SEPARATOR}(\S+?){SEPARATOR}(\S+?)[\s,;]*")
 EXPECTED = "three numbers with decimal points: the direction x y z of a light"
-
-
-@dataclass(frozen=True, eq=False)
-class LightList:
-    """Light directions (K, 3) as they are in a file, and the name of the photograph of each, where it has names."""
-
-    directions: Float
-    names: tuple[str, ...] | None
 
 
 def read_lights(path: str | PathLike[str]) -> Float:
@@ -46,11 +37,11 @@ def read_lights(path: str | PathLike[str]) -> Float:
     NormalMeshError
         The file cannot be read, a line does not have three numbers, or there are more or fewer lights than it says.
     """
-    return read_light_list(checked_path(path)).directions
+    return read_light_list(checked_path(path))[0]
 
 
-def read_light_list(path: Path) -> LightList:
-    """Read the directions of lights and the names of their photographs, or raise :class:`NormalMeshError`."""
+def read_light_list(path: Path) -> tuple[Float, tuple[str, ...] | None]:
+    """Read the directions (K, 3) of lights and the names of their photographs, where there are any."""
     lines = [
         (number, text)
         for number, line in enumerate(read_text(path, f"lines of {EXPECTED}", latin=True).splitlines(), start=1)
@@ -68,12 +59,9 @@ def read_light_list(path: Path) -> LightList:
         rows.append(row)
         names.append(name)
     if count is not None and count != len(rows):
-        raise unusable(
-            path,
-            f"says that it holds {count} lights on its first line, but has {len(rows)}; correct that number, or add "
-            "the lines that are missing",
-        )
-    return LightList(np.array(rows), tuple(name for name in names if name is not None) or None)
+        fault = f"says that it holds {count} lights on its first line, but has {len(rows)}"
+        raise unusable(path, f"{fault}; correct that number, or add the lines that are missing")
+    return np.array(rows), tuple(name for name in names if name is not None) or None
 
 
 def _light(text: str) -> tuple[str | None, list[float] | None]:

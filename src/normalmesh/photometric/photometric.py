@@ -6,7 +6,6 @@ squares solution, pixel by pixel; shadows and highlights are left out.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -17,16 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_nonzero, checked_path, checked_positive
 from normalmesh.array_types import Bool, Float, Float32
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, repr_for_error, shape_text
+from normalmesh.errors import NormalMeshError, path_text, repr_for_error, shape_text, warn_caller
 from normalmesh.files.masks import read_mask
 from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.normal_map import NormalMap, checked_mask
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.photometric.lights import read_light_list, read_rows
-from normalmesh.photometric.matt_surface import COPLANAR, PhotographedSurface, fit, observations, spread, trim
-from normalmesh.photometric.photograph_names import found_files, natural_key, with_lights
-from normalmesh.photometric.photographs import Photograph, are_files, photographs
+from normalmesh.photometric.matt_surface import COPLANAR, PhotographedSurface, fit, spread, trim
+from normalmesh.photometric.photographs import Photograph, are_files, found_files, natural_key, photographs, with_lights
 from normalmesh.photometric.photometric_checks import doubts_about_fit, doubts_about_images, doubts_about_lights
 from normalmesh.runtime.row_blocks import row_blocks
 
@@ -131,14 +129,15 @@ def photometric_stereo(
     limits = _limits(saturation, taken)
     trimmed = _trimmed(darkest, brightest, len(taken))
     shape = taken[0].values.shape[:2]
-    foreground = _checked_mask(mask, shape)
+    given_surface = PhotographedSurface(taken, directions, strength, limits, _checked_mask(mask, shape), natural)
+    foreground = given_surface.foreground
     normals, residual = np.zeros((*shape, 3), np.float32), np.zeros(shape, np.float32)
     albedo: Float32 = np.zeros(taken[0].values.shape, np.float32)
     for rows in row_blocks((shape[0], shape[1] * len(taken))):
         inside = foreground[rows]
         if not inside.any():
             continue
-        values, usable = observations(taken, rows, inside, strength, limits)
+        values, usable = given_surface.observations(rows)
         trim(usable, values.mean(axis=2), *trimmed)
         normals[rows][inside], albedo[rows][inside], residual[rows][inside] = fit(values, usable, directions)
     found = np.asarray(normals.any(axis=2))
@@ -146,10 +145,10 @@ def photometric_stereo(
     normal_map = _normal_map(normals, found, Orthographic() if camera is None else camera)
     for doubt in (
         *doubts_about_lights(directions),
-        *doubts_about_images(PhotographedSurface(taken, strength, limits, directions, foreground, natural)),
+        *doubts_about_images(given_surface),
         *doubts_about_fit(normal_map, albedo, residual),
     ):
-        warnings.warn(doubt, NormalMeshWarning, stacklevel=2)
+        warn_caller(doubt)
     return PhotometricStereo(normal_map, albedo[..., 0] if albedo.shape[-1] == 1 else albedo, residual)
 
 
@@ -159,8 +158,7 @@ def _paired(
     """Return images and lights in one order, and the natural order of the files if that is another one."""
     names = None
     if isinstance(lights, str | PathLike):
-        listed = read_light_list(source := checked_path(lights, "lights"))
-        directions, names = listed.directions, listed.names
+        directions, names = read_light_list(source := checked_path(lights, "lights"))
     else:
         directions = checked_array(lights, "lights")
     chosen = not isinstance(images, str | PathLike)
@@ -173,11 +171,9 @@ def _paired(
         matched = with_lights(files, names, path_text(source), chosen)
         if matched is not None:
             return matched[0], directions[matched[1]], None
-        warnings.warn(
+        warn_caller(
             f"{path_text(source)} names other files, such as {names[0]!r}, than the photographs, such as "
-            f"{path_text(files[0])}; lights were taken in the order of the photographs",
-            NormalMeshWarning,
-            stacklevel=3,
+            f"{path_text(files[0])}; lights were taken in the order of the photographs"
         )
     order = tuple(sorted(range(len(files)), key=lambda place: natural_key(str(files[place]))))
     return files, directions, None if order == tuple(range(len(files))) else order
@@ -272,8 +268,6 @@ def _report(foreground: int, found: int) -> None:
             "check that images, mask and saturation belong together"
         )
     if found < foreground:
-        warnings.warn(
-            f"{foreground - found} of {foreground} pixels see fewer than three independent lights and left the mask",
-            NormalMeshWarning,
-            stacklevel=3,
+        warn_caller(
+            f"{foreground - found} of {foreground} pixels see fewer than three independent lights and left the mask"
         )

@@ -8,7 +8,6 @@ matt surface is fitted to its values, with weights that are proportional to brig
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -17,22 +16,20 @@ import numpy as np
 
 from normalmesh.arguments import checked_path
 from normalmesh.array_types import Float, Float32, UInt8
-from normalmesh.errors import NormalMeshWarning, path_text
+from normalmesh.errors import path_text, warn_caller
 from normalmesh.files.formats import file_format, unknown_format
 from normalmesh.files.size_limits import limited_pixels
-from normalmesh.photometric.albedo import scaled_to_white, to_bytes
-from normalmesh.photometric.hsh import read_hsh, read_hsh_size
-from normalmesh.photometric.ptm import read_ptm, read_ptm_size
-from normalmesh.photometric.rti_model import RTIHeader, RTIModel
+from normalmesh.photometric.matt_surface import normalised, scaled_to_white, solved_systems, to_bytes
+from normalmesh.photometric.rti_model import RTI_FORMATS, RTIHeader, RTIModel, read_model
 from normalmesh.runtime.row_blocks import row_blocks
 
-#: Formats, as :func:`.formats.file_format` names them.
-RTI_FORMATS = ("PTM", "RTI")
 #: Number of virtual lights, and their largest angle to the viewing direction in degrees. Towards 90° models extrapolate
 #: beyond the photographs of most domes; below 60° slopes of PTM become too flat.
 LIGHTS, CONE = 64, 67.0
 #: Brightness below which a pixel is black under all lights.
 BLACK = 1 / 255
+#: Value of :func:`.matt_surface.spread` of the weighted lights, below which a pixel is lit by one light only.
+ONE_LIGHT = 27e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,27 +92,20 @@ def read_rti(path: str | PathLike[str], *, max_pixels: float | None = None) -> R
     if name not in RTI_FORMATS:
         raise unknown_format(path, name, "a PTM file (PTM_1.2), or an RTI file of hemispherical harmonics (#HSH1.2)")
     with limited_pixels(max_pixels):
-        return _fitted(read_ptm(path) if name == "PTM" else read_hsh(path))
-
-
-def read_rti_size(path: Path, name: str) -> tuple[int, int]:
-    """Return rows and columns of a file of one of :data:`RTI_FORMATS`, from its header."""
-    return read_ptm_size(path) if name == "PTM" else read_hsh_size(path)
+        return _fitted(read_model(path, str(name)))
 
 
 def read_rti_normals(path: Path) -> Float32:
-    """Return the normals (H, W, 3) of a file of one of :data:`RTI_FORMATS`, with a warning of what they are."""
+    """Return the normals (H, W, 3) of a relightable image, with a warning of what they are."""
     found = read_rti(path)
     lit = found.normals.any(axis=2)
     brightness = np.maximum(found.albedo.mean(axis=2), BLACK)
     misfit = float(np.median((found.residual / brightness)[lit])) if lit.any() else 0.0
-    warnings.warn(
+    warn_caller(
         f"{path_text(path)}: normals are estimated from a smooth fit to photographs ({found.header.format}), which "
         f"differs from a matt surface by {100 * misfit:.1f} % (median). Steep slopes, shadows and highlights bias "
         "them by some degrees, and photographs with a gamma curve flatten slopes by a quarter; "
-        "if you have the photographs, normalmesh photometric is more accurate",
-        NormalMeshWarning,
-        stacklevel=4,
+        "if you have the photographs, normalmesh photometric is more accurate"
     )
     return found.normals
 
@@ -144,24 +134,14 @@ def _fitted(model: RTIModel) -> RTI:
 def fit_matt(values: Float, lights: Float) -> tuple[Float, Float, Float]:
     """Fit ρ ⟨n, l⟩ to values (channels, P, K) under lights (K, 3), weighted by brightness.
 
-    Returns
-    -------
-    normals : (P, 3)
-        Zero where all values are black.
-    albedo : (P, channels)
-        Not negative.
-    residual : (P,)
-        Root mean square residual with the same weights.
+    Returns normals (P, 3), zero where all values are black, albedo (P, channels), and the root mean square residual
+    (P,) with the same weights.
     """
     grey = values.mean(axis=0)
-    products = (lights[:, :, None] * lights[:, None, :]).reshape(-1, 9)
-    systems = (grey @ products).reshape(-1, 3, 3)
-    lit = (grey.max(axis=1) > BLACK) & (np.linalg.det(systems) > 1e-9 * np.trace(systems, axis1=1, axis2=2) ** 3)
-    systems[~lit] = np.eye(3)
-    scaled = np.linalg.solve(systems, ((grey * grey) @ lights)[:, :, None])[:, :, 0]
-    scaled[~lit] = 0
-    length = np.linalg.norm(scaled, axis=1, keepdims=True)
-    normals = np.divide(scaled, length, out=np.zeros_like(scaled), where=length > 0)
+    scaled = solved_systems(grey, grey * grey, lights, ONE_LIGHT)
+    scaled[grey.max(axis=1) <= BLACK] = 0
+    lit = np.asarray(scaled.any(axis=1))
+    normals = normalised(scaled)
     shading = normals @ lights.T
     weight = np.maximum((grey * shading**2).sum(axis=1), 1e-30)
     albedo = np.maximum(((grey * shading) * values).sum(axis=2) / weight, 0).T

@@ -26,22 +26,9 @@ def oblique(
     elevation: float = 25.0,
     background: tuple[int, int, int] = (255, 255, 255),
 ) -> UInt8:
-    """Render a surface with smooth diffuse shading in parallel projection. Back faces are bluish.
+    """Render a surface with smooth shading in parallel projection, at size (columns, rows). Back faces are bluish.
 
-    Parameters
-    ----------
-    surface
-        The surface to render.
-    size
-        Columns and rows of the image.
-    azimuth, elevation
-        Position of the viewer relative to the camera, in degrees: to the right, and up.
-    background
-        Colour of the background.
-
-    Returns
-    -------
-    (H, W, 3) uint8
+    The viewer is ``azimuth`` degrees to the right of the camera, and ``elevation`` degrees above it.
     """
     surface = with_walls(surface)
     columns, rows = 2 * size[0], 2 * size[1]

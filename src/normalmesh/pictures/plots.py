@@ -1,4 +1,4 @@
-"""Plots of surfaces with matplotlib. The axes are u (right) and v (down), in pixels."""
+"""Plots of surfaces with matplotlib, whose axes are u (right) and v (down) in pixels, and their view in PyVista."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_instance
 from normalmesh.errors import NormalMeshError, repr_for_error
-from normalmesh.evaluation.metrics import Evaluation, evaluate
+from normalmesh.evaluation.metrics import evaluate
 from normalmesh.mesh.surface import Surface
+from normalmesh.mesh.walls import with_walls
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
-from normalmesh.pictures.frame import Frame
+from normalmesh.output.mesh_libraries import pyvista_of
+from normalmesh.pictures.frame import Frame, angular_errors, check_same_shape, density_range, vertex_density
 from normalmesh.pictures.oblique import oblique
 from normalmesh.pictures.panels import CUT, EDGE, cut_edges, edges
-from normalmesh.pictures.surface_fields import angular_errors, check_same_shape, density_range, vertex_density
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from pyvista import Plotter
 
 #: Largest number of pixels at which fields are sampled, and largest columns and rows of a density plot.
 MAX_SAMPLES, MAX_SIZE = 4e6, (1000, 1000)
@@ -116,25 +118,21 @@ def plot_error(
         raise NormalMeshError("align is for the error of the depth: give the true depth, too")
     normal_map = as_normal_map(normal_map)
     check_same_shape(surface, normal_map)
-    if depth is not None:
-        return _plot_depth_error(evaluate(surface, normal_map, depth, align=align), surface, ax)
+    if depth is None:
+        samples = Frame.whole(surface.shape).samples(MAX_SAMPLES)
+        errors, unit, least = angular_errors(surface, normal_map, samples, samples.owners(surface)), "degrees", 0.01
+        known = errors[np.isfinite(errors)]
+        mean = f", mean {known.mean(dtype=np.float64):.2f}°" if len(known) else ""
+        title = f"angle between faces and pixel normals{mean}"
+    else:
+        found = evaluate(surface, normal_map, depth, align=align)
+        errors, unit, least = np.abs(found.depth_error), surface.units, 0.0
+        known = errors[np.isfinite(errors)]
+        title = f"error of the depth ({found.align} aligned), RMSE {found.rmse:.3g} {unit}"
     ax = _axes(surface, ax)
-    samples = Frame.whole(surface.shape).samples(MAX_SAMPLES)
-    angles = angular_errors(surface, normal_map, samples, samples.owners(surface))
-    known = angles[np.isfinite(angles)]
     end = float(np.quantile(known, 0.99)) if len(known) else 1.0
-    _show(ax, surface, angles, "degrees", vmin=0, vmax=max(end, 0.01), cmap="magma")
-    mean = f", mean {known.mean(dtype=np.float64):.2f}°" if len(known) else ""
-    ax.set_title(f"angle between faces and pixel normals{mean}")
-    return ax
-
-
-def _plot_depth_error(found: Evaluation, surface: Surface, ax: Axes | None) -> Axes:
-    ax = _axes(surface, ax)
-    errors = np.abs(found.depth_error)
-    end = float(np.nanquantile(errors, 0.99)) if found.depths_compared else 1.0
-    _show(ax, surface, errors, surface.units, vmin=0, vmax=end or 1.0, cmap="magma")
-    ax.set_title(f"error of the depth ({found.align} aligned), RMSE {found.rmse:.3g} {surface.units}")
+    _show(ax, surface, errors, unit, vmin=0, vmax=max(end, least) or 1.0, cmap="magma")
+    ax.set_title(title)
     return ax
 
 
@@ -146,6 +144,20 @@ def plot_surface(surface: Surface) -> tuple[Axes, Axes]:
     shaded.set_axis_off()
     shaded.set_title("surface from the left")
     return shaded, plot_wireframe(surface, wires)
+
+
+def pyvista_view(surface: Surface, **options: Any) -> Plotter:
+    """Return a PyVista plotter with the surface, from the camera's point of view; ``show()`` opens its window.
+
+    The options are those of :class:`pyvista.Plotter`, such as ``off_screen=True``.
+    """
+    mesh = pyvista_of(with_walls(surface))
+    import pyvista
+
+    plotter = pyvista.Plotter(**options)
+    plotter.add_mesh(mesh, color="#e8e2d6", smooth_shading=True, backface_params={"color": "#8fa6cc"})
+    plotter.view_xy()
+    return plotter
 
 
 def _pyplot() -> Any:

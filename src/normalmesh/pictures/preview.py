@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from PIL import Image as Canvas
 
-from normalmesh.array_types import Float, Float32, Int32, UInt8
+from normalmesh.array_types import Float, Int32, UInt8
 from normalmesh.mesh.relief import measured_surface
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.pictures.frame import Frame, Samples
+from normalmesh.pictures.frame import (
+    Frame,
+    Samples,
+    angular_errors,
+    check_same_shape,
+    density_range,
+    resized,
+    vertex_density,
+)
 from normalmesh.pictures.oblique import oblique
 from normalmesh.pictures.panels import CUT, DENSITY, HEAT, coloured, cut_edges, edges, normal_colours, with_edges
 from normalmesh.pictures.sheet import PALE_INK, Sheet, linear_ticks, logarithmic_ticks, round_up
-from normalmesh.pictures.surface_fields import angular_errors, check_same_shape, density_range, resized, vertex_density
-from normalmesh.pictures.wireframe_detail import detail_frame
 
 #: Size of the sheet, its margin, the height of its header, and the size of a picture in each of 3 × 2 panels; pixels.
 WIDTH, HEIGHT, MARGIN, HEADER = 1800, 1250, 30, 120
@@ -29,24 +33,15 @@ STEP = (590, 562)
 TO_PICTURE, TO_SCALE = 34, 492
 #: Background colour of the pictures, and opacity of the normal map under the wireframe.
 TINT, OPACITY = (244, 245, 248), 0.45
+#: Approximate number of vertices of a detail, and cells along each of its sides whose densities are compared.
+VERTICES, CELLS = 4000, 4
 
 
 def preview(surface: Surface, normal_map: NormalMap) -> UInt8:
-    """Draw one picture of a reconstruction: six captioned panels under a line of figures.
+    """Draw one picture (1250, 1800, 3) of a reconstruction: six captioned panels under a line of figures.
 
     The panels are the normal map, the wireframe (a detail if there are too many edges), the vertex density, the surface
     from two sides, and the angle between faces and pixel normals. Maps above 4 megapixels are sampled on a grid.
-
-    Parameters
-    ----------
-    surface
-        The result of :func:`reconstruct` or :func:`integrate`.
-    normal_map
-        The normal map that it was reconstructed from.
-
-    Returns
-    -------
-    (1250, 1800, 3) uint8
     """
     check_same_shape(surface, normal_map)
     panels = _Panels(surface, normal_map)
@@ -70,43 +65,19 @@ def _write_header(sheet: Sheet, figures: dict[str, str]) -> None:
     sheet.rule((MARGIN, 96), (WIDTH - MARGIN, 96), (205, 208, 214))
 
 
-@dataclass(frozen=True, eq=False)
 class _Panels:
     """The panels; each method draws one with its top left corner at the given position of the sheet."""
 
-    surface: Surface
-    normal_map: NormalMap
-
-    @cached_property
-    def frame(self) -> Frame:
-        return Frame.around(self.normal_map.mask)
-
-    @cached_property
-    def size(self) -> tuple[int, int]:
-        return self.frame.size_within(*BOX)
-
-    @cached_property
-    def samples(self) -> Samples:
-        return self.frame.samples(MAX_SAMPLES)
-
-    @cached_property
-    def owners(self) -> Int32:
-        return self.samples.owners(self.surface)
-
-    @cached_property
-    def angles(self) -> Float32:
-        return angular_errors(measured_surface(self.surface), self.normal_map, self.samples, self.owners)
-
-    @cached_property
-    def edges(self) -> Int32:
-        return edges(self.surface)
-
-    @cached_property
-    def detail(self) -> Frame | None:
-        """The part that the wireframe shows, or None if it shows everything."""
-        if len(self.edges) <= MAX_EDGES:
-            return None
-        return detail_frame(self.surface, self.frame, self.owners, BOX)
+    def __init__(self, surface: Surface, normal_map: NormalMap) -> None:
+        self.surface, self.normal_map = surface, normal_map
+        self.frame = Frame.around(normal_map.mask)
+        self.size = self.frame.size_within(*BOX)
+        self.samples = self.frame.samples(MAX_SAMPLES)
+        self.owners = self.samples.owners(surface)
+        self.angles = angular_errors(measured_surface(surface), normal_map, self.samples, self.owners)
+        self.edges, self.cuts = edges(surface), cut_edges(surface)[0]
+        # The part that the wireframe shows, or None if it shows everything.
+        self.detail = detail_frame(surface, self.frame, self.owners, BOX) if len(self.edges) > MAX_EDGES else None
 
     def figures(self) -> dict[str, str]:
         """Return names and values of the header."""
@@ -125,14 +96,11 @@ class _Panels:
     def _jumps(self) -> str:
         if self.surface.discontinuities is None:
             return "not searched for"
-        ends, _ = cut_edges(self.surface)
-        length = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).sum()
+        if not len(self.cuts):
+            return "none"
+        length = np.linalg.norm(self.cuts[:, 0] - self.cuts[:, 1], axis=1).sum()
         lines = len(self.surface.discontinuities.lines)
-        return (
-            f"{_thousands(lines)} {'line' if lines == 1 else 'lines'}, {_thousands(round(length))} px"
-            if len(ends)
-            else "none"
-        )
+        return f"{_thousands(lines)} {'line' if lines == 1 else 'lines'}, {_thousands(round(length))} px"
 
     def normals(self, sheet: Sheet, left: int, top: int) -> None:
         picture = _put(sheet, self._colours(self.samples, self.size), "normal map", left, top)
@@ -146,13 +114,13 @@ class _Panels:
         tint = np.array(TINT, np.float64)
         faint = tint + OPACITY * (self._colours(frame.samples(MAX_SAMPLES), size) - tint)
         lines = _inside(frame.places(self.surface.screen, size)[self.edges], size)
-        cuts = _inside(frame.places(cut_edges(self.surface)[0], size), size)
+        cuts = _inside(frame.places(self.cuts, size), size)
         width = 2 if len(lines) < size[0] * size[1] / 150 else 1
         image = with_edges(np.round(faint).astype(np.uint8), lines, cuts, width)
         part = "wireframe" if self.detail is None else f"wireframe, {frame.columns} x {frame.rows} px outlined at left"
         _put(sheet, image, part, left, top)
         text = f"{_thousands(len(self.edges))} edges"
-        if len(cut_edges(self.surface)[0]):
+        if len(self.cuts):
             sheet.rule((left, top + TO_SCALE + 9), (left + 34, top + TO_SCALE + 9), CUT, 3)
             sheet.write(f"cut at a depth jump; {text} in total", left + 44, top + TO_SCALE, 16, PALE_INK)
         else:
@@ -169,7 +137,12 @@ class _Panels:
 
     def from_left(self, sheet: Sheet, left: int, top: int) -> None:
         _put(sheet, oblique(self.surface, BOX, -38, 24, TINT), "surface from the left", left, top)
-        sheet.write(self._extent(), left, top + TO_SCALE, 16, PALE_INK)
+        depth, units = self.surface.camera.depth(self.surface.vertices), self.surface.units
+        if self.surface.camera.gauge == "scale":
+            extent = f"distance {depth.min():.4g} to {depth.max():.4g}" + (f" {units}" if units != "px" else "")
+        else:
+            extent = f"height range {np.ptp(depth):.4g} {units}"
+        sheet.write(extent, left, top + TO_SCALE, 16, PALE_INK)
 
     def from_right(self, sheet: Sheet, left: int, top: int) -> None:
         _put(sheet, oblique(self.surface, BOX, 38, 24, TINT), "surface from the right", left, top)
@@ -183,13 +156,6 @@ class _Panels:
         _put(sheet, _over_tint(angles / end, HEAT), "angle between faces and pixel normals", left, top)
         sheet.scale(HEAT, linear_ticks(end), "degrees", left, top + TO_SCALE, 380)
 
-    def _extent(self) -> str:
-        depth = self.surface.camera.depth(self.surface.vertices)
-        units = self.surface.units
-        if self.surface.camera.gauge == "scale":
-            return f"distance {depth.min():.4g} to {depth.max():.4g}" + (f" {units}" if units != "px" else "")
-        return f"height range {np.ptp(depth):.4g} {units}"
-
     def _colours(self, samples: Samples, size: tuple[int, int]) -> UInt8:
         """Return the colours of the normal map at size (columns, rows)."""
         normals = samples.of(self.normal_map.normals)
@@ -198,6 +164,28 @@ class _Panels:
         enlarged = size[0] >= 3 * colours.shape[1]
         method = Canvas.Resampling.NEAREST if enlarged else Canvas.Resampling.LANCZOS
         return np.asarray(Canvas.fromarray(colours).resize(size, method))
+
+
+def detail_frame(surface: Surface, frame: Frame, owners: Int32, box: tuple[int, int]) -> Frame:
+    """Return the part of a frame where the vertex density varies most, with the ratio of a box (width, height).
+
+    ``owners`` (H, W) are the faces at the samples of the frame, −1 outside.
+    """
+    covered = max((owners >= 0).mean(), 1e-6) * frame.columns * frame.rows
+    height = np.sqrt(covered * VERTICES / len(surface.vertices) * box[1] / box[0])
+    rows = int(np.clip(height, 1, frame.rows))
+    columns = int(np.clip(height * box[0] / box[1], 1, frame.columns))
+    # There is at least one window, even if the frame is narrower than the box.
+    along = max(frame.columns * CELLS // columns, CELLS), max(frame.rows * CELLS // rows, CELLS)
+    u, v = np.clip(np.floor(frame.places(surface.screen, along)).astype(np.int64), 0, np.subtract(along, 1)).T
+    counts = np.bincount(v * along[0] + u, minlength=along[0] * along[1]).reshape(along[1], along[0])
+    windows = sliding_window_view(counts, (CELLS, CELLS)).astype(np.float64)
+    on_surface = sliding_window_view(resized((owners >= 0).astype(np.float32), along), (CELLS, CELLS)).mean(axis=(2, 3))
+    score = np.where(on_surface >= 0.98 * on_surface.max(), windows.std(axis=(2, 3)), -1.0)
+    i, j = np.unravel_index(int(score.argmax()), score.shape)
+    left = min(int(j * frame.columns / along[0]), frame.columns - columns)
+    top = min(int(i * frame.rows / along[1]), frame.rows - rows)
+    return Frame(frame.left + left, frame.top + top, columns, rows)
 
 
 def _put(sheet: Sheet, image: UInt8, caption: str, left: int, top: int) -> tuple[int, int]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from normalmesh.array_types import Bool
+import numpy as np
+
+from normalmesh.array_types import Bool, Float, Int32
+from normalmesh.engine.array_file import Arrays, Run
 from normalmesh.mesh.repeats import Repeats
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.component_maps import ComponentMap, window_camera
@@ -13,32 +17,19 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pieces.map_windows import Window, WindowedMap
 from normalmesh.pieces.mask_components import MaskComponents
 from normalmesh.pieces.repeating_map import level_map, limits_of
+from normalmesh.pieces.tile_grid import TileGrid, by_tile
 
 
 @dataclass(frozen=True, eq=False)
 class CleanMap:
-    """A map without its noise. Windows are the same as those of :func:`.without_noise` of the whole map.
-
-    Attributes
-    ----------
-    source : WindowedMap
-    components : MaskComponents
-    noise : MapNoise
-        Noise of the components, or None to leave it.
-    number : int
-        The component to which the mask is restricted, or None for all.
-    origin : (int, int)
-        Row and column in the image from which windows count.
-    repeats : Repeats or None
-        Directions in which the filter goes on at the opposite side; only if there is one component.
-    """
+    """A map without its noise. Windows are the same as those of :func:`.without_noise` of the whole map."""
 
     source: WindowedMap
     components: MaskComponents
-    noise: MapNoise | None = None
-    number: int | None = None
-    origin: tuple[int, int] = (0, 0)
-    repeats: Repeats | None = None
+    noise: MapNoise | None = None  # of the components, or None to leave it
+    number: int | None = None  # the component to which the mask is restricted, or None for all
+    origin: tuple[int, int] = (0, 0)  # row and column in the image from which windows count
+    repeats: Repeats | None = None  # directions in which the filter goes on beyond the sides of a single component
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -70,8 +61,7 @@ class CleanMap:
         window = self._in_image(rows, columns)
         if self.number is None or self.components.count == 1:
             return self.source.mask_window(window.rows, window.columns)
-        own: Bool = self.components.labels(window) == self.number + 1
-        return own
+        return np.equal(self.components.labels(window), self.number + 1)
 
     def _in_image(self, rows: slice, columns: slice) -> Window:
         """Return a window that counts from the origin as one of the image."""
@@ -91,3 +81,22 @@ class CleanMap:
         parts = iter([ComponentMap(0, noisy, 0, 0)]) if is_wrapped else self.components.maps(around, noisy)
         smooth = without_noise(noisy, self.noise, parts)
         return smooth.window(*inner)
+
+
+def at_points(
+    clean: CleanMap, grid: TileGrid, points: Float, stage: str, task: Callable[..., Arrays], run: Run
+) -> Int32:
+    """Return the labels (K,) that a task finds at the points (K, 2) of each tile."""
+    chosen = by_tile(grid.tile_of(points))
+    found = run(stage, task, {key: (clean, grid.tile(key), points[own]) for key, own in chosen.items()})
+    labels = np.empty(len(points), np.int32)
+    for key, own in chosen.items():
+        labels[own] = found[key]["labels"]
+    return labels
+
+
+def labels_at(clean: CleanMap, tile: Window, points: Float) -> Arrays:
+    """Return the ``labels`` (K,) at points (K, 2) of a tile, 0 outside the mask."""
+    column, row = np.floor(points).astype(np.int64).T
+    row, column = np.clip(row, tile.top, tile.bottom - 1), np.clip(column, tile.left, tile.right - 1)
+    return {"labels": clean.components.labels(tile)[row - tile.top, column - tile.left]}

@@ -53,35 +53,16 @@ FARTHEST = 1.0
 
 @dataclass(frozen=True, eq=False)
 class DecimationPlan:
-    """What the decimations of all pieces have in common.
-
-    Attributes
-    ----------
-    options : DecimationOptions
-    regularisation
-        λ.
-    even
-        λ of the hierarchy.
-    level
-        Error (px⁴) of the hierarchy up to which pixel corners are left out of the start mesh.
-    limits
-        Costs (px⁴) up to which the edges collapse in each round.
-    density
-        Vertices of the result for each foreground pixel.
-    lines
-        Lines along which depth jumps.
-    ends : (K, 2) int or None
-        Pixel corners at the ends of stretches of sides at which the map repeats.
-    """
+    """What the decimations of all pieces have in common."""
 
     options: DecimationOptions
-    regularisation: float
-    even: float
-    level: float
-    limits: tuple[float, ...]
-    density: float
-    lines: tuple[JumpLine, ...] = ()
-    ends: Int | None = None
+    regularisation: float  # λ
+    even: float  # λ of the hierarchy
+    level: float  # error (px⁴) of the hierarchy up to which pixel corners are left out of the start mesh
+    limits: tuple[float, ...]  # costs (px⁴) up to which the edges collapse in each round
+    density: float  # vertices of the result for each foreground pixel
+    lines: tuple[JumpLine, ...] = ()  # along which depth jumps
+    ends: Int | None = None  # (K, 2): pixel corners at the ends of stretches of sides at which the map repeats
 
     def kept_in(self, area: Window, normal_map: NormalMap) -> KeptCorners:
         """Return the corners that the map of a rectangle keeps."""
@@ -109,12 +90,11 @@ def _clipped(line: JumpLine, area: Window) -> list[JumpLine]:
 
 
 def tile_histogram(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan) -> Arrays:
-    """Count the pixel corners of a tile by their error in the hierarchy, and its foreground pixels."""
-    made = _tile_hierarchy(clean, grid, key, plan)
-    if made is None:
-        return {"counts": np.zeros(0, np.int64), "foreground": np.array(0)}
-    hierarchy, normal_map = made
+    """Count the pixel corners of a tile by their error in the hierarchy, and its foreground pixels, if it has any."""
     tile, area = grid.tile(key), grid.area
+    if not clean.mask_window(tile.rows, tile.columns).any():
+        return {}
+    hierarchy, normal_map = _tile_hierarchy(clean, grid, key, plan)
     rows = None if tile.bottom == area.bottom else -1
     columns = None if tile.right == area.right else -1
     return {"counts": hierarchy.histogram(rows, columns), "foreground": np.array(normal_map.foreground)}
@@ -127,8 +107,6 @@ def begin_tile(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: D
     and ``undisturbed`` the foreground pixels there.
     """
     decimator = _tile_decimator(clean, grid, key, plan)
-    if decimator is None:
-        return {"counts": np.zeros(len(rungs), np.int64), "undisturbed": np.array(0)}
     done = _run(decimator, plan, [Goal(max_cost=limit) for limit in plan.limits[:-1]], last=False)
     inside = _undisturbed(grid, key)
     mask = _inside(decimator.pixels.normal_map.mask, inside)
@@ -145,8 +123,6 @@ def finish_tile(
     clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan, state: Mapping[str, Any]
 ) -> Arrays:
     """Run the last round on a tile; return its mesh, in which the vertices of collars wait."""
-    if "pickled" not in state:
-        return _no_mesh()
     tile = grid.tile(key)
     mesh, places = unpacked(state)
     segments = None if places is None else Segments(places, np.ones(len(places)))
@@ -212,12 +188,14 @@ def _sample_tiles(
     masks = [(key, clean.mask_window(grid.tile(key).rows, grid.tile(key).columns)) for key in keys]
     far = sum(int(np.count_nonzero(_inside(mask, _undisturbed(grid, key)))) for key, mask in masks)
     fair = far >= FAIR * sum(int(np.count_nonzero(mask)) for _, mask in masks)
-    made = []
-    for key, mask in masks:
-        # Foreground that is all near seams is no sample of what is far from them: then tiles are meshes on their own.
-        inside = _undisturbed(grid, key) if fair else (0, 0, mask.shape[1], mask.shape[0])
-        made.append((_tile_decimator(clean, grid, key, plan, waits=fair), inside))
-    return [(decimator, inside) for decimator, inside in made if decimator is not None]
+    # Foreground that is all near seams is no sample of what is far from them: then tiles are meshes on their own.
+    return [
+        (
+            _tile_decimator(clean, grid, key, plan, waits=fair),
+            _undisturbed(grid, key) if fair else (0, 0, *mask.T.shape),
+        )
+        for key, mask in masks
+    ]
 
 
 def _limit_for(samples: list[tuple[Decimator, Inside]], density: float, lowest: float) -> float:
@@ -271,14 +249,12 @@ def added_up(done: list[NDArray[Any]]) -> Float:
 
 def _tile_hierarchy(
     clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan
-) -> tuple[Hierarchy, NormalMap] | None:
-    """Return the hierarchy of a tile, and its pixels; None without foreground."""
+) -> tuple[Hierarchy, NormalMap]:
+    """Return the hierarchy of a tile that has foreground, and its pixels."""
     tile = grid.tile(key)
     area = tile.grown(PERIOD, grid.area)
-    wide = clean.window(area.rows, area.columns)
-    normal_map = None if wide is None else wide.window(*tile.place_in(area))
-    if wide is None or normal_map is None:
-        return None
+    wide = filled_window(clean, area)
+    normal_map = filled_window(wide, tile.moved(-area.top, -area.left))
     locked = plan.kept_in(area, wide).pixels()
     region = Region(0, 0, *area.shape, (area.top, area.left), clean.camera)
     hierarchy = Hierarchy.of(wide, locked, plan.even, region).part(*tile.place_in(area))
@@ -287,12 +263,9 @@ def _tile_hierarchy(
 
 def _tile_decimator(
     clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan, waits: bool = True
-) -> Decimator | None:
-    """Return the start mesh of a tile, whose collars along seams are locked if they wait; None without foreground."""
-    made = _tile_hierarchy(clean, grid, key, plan)
-    if made is None:
-        return None
-    hierarchy, normal_map = made
+) -> Decimator:
+    """Return the start mesh of a tile that has foreground; its collars along seams are locked if they wait."""
+    hierarchy, normal_map = _tile_hierarchy(clean, grid, key, plan)
     tile = grid.tile(key)
     mesh = hierarchy.mesh(plan.level)
     coverage = normal_map.mask * np.uint8(COVERED)
@@ -346,12 +319,11 @@ def _thin(clean: WindowedMap, area: Window) -> Bool:
 def _result(decimator: Decimator, area: Window, width: int, covered: Bool) -> dict[str, NDArray[Any]]:
     """Return a decimated piece in the image, and the pixels, numbered in it, that are not ``covered`` as before."""
     seams, mesh = decimator.polish_lines(), decimator.mesh
-    row, column = np.nonzero(mesh.covered != covered)
     return {
         "vertices": mesh.vertices + area.corner,
         "faces": mesh.faces[: mesh.real_faces].copy(),
         "seams": seams,
-        "flipped": (row + area.top).astype(np.int64) * width + column + area.left,
+        "flipped": area.numbers(mesh.covered != covered, width),
     }
 
 
@@ -380,15 +352,3 @@ def _origin(mesh: ClosedMesh, before: ScreenMesh, locked: Bool) -> Int:
 def _places(points: Float) -> NDArray[np.complex128]:
     """Return points (K, 2) as complex numbers, which can be sorted and compared."""
     return np.ascontiguousarray(points, np.float64).view(np.complex128).ravel()
-
-
-def _no_mesh() -> Arrays:
-    """Return the mesh of a tile without foreground."""
-    return {
-        "vertices": np.empty((0, 2)),
-        "faces": np.empty((0, 3), np.int32),
-        "seams": np.empty((0, 2), np.int32),
-        "flipped": np.empty(0, np.int64),
-        "waiting": np.empty(0, np.bool_),
-        "done": np.zeros(4),
-    }

@@ -19,8 +19,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from normalmesh.array_types import Float, Integer
-from normalmesh.engine.array_file import Arrays
-from normalmesh.engine.runner import Run
+from normalmesh.engine.array_file import Arrays, Run
 from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.prior_correction import Solve
@@ -31,7 +30,6 @@ from normalmesh.pieces.elimination_tasks import (
     substitute_back,
     substitute_forward,
 )
-from normalmesh.pieces.merge_plan import MergeNode, MergeTree, plan_merges
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.solvers.gauge import Gauge
 from normalmesh.solvers.sparse_system import ROUNDING, TOLERANCE, Solution
@@ -41,19 +39,11 @@ class TiledSystem:
     """The system of all tiles: it can be solved for many right-hand sides.
 
     The free constant of each floating component is chosen so that its mean is zero, as by
-    :class:`~normalmesh.solvers.sparse_system.PreparedSystem`.
-
-    Parameters
-    ----------
-    partition
-        Faces and elements by tile.
-    tree
-        Order of merging; tiles without faces are left out.
-    run
-        Engine. Arguments are arrays, numbers, systems of tiles and results of earlier stages, which are only handed on.
+    :class:`~normalmesh.solvers.sparse_system.PreparedSystem`. Arguments of tasks are arrays, numbers, systems of tiles,
+    and results of earlier stages, which are only handed on.
     """
 
-    def __init__(self, partition: Partition, tree: MergeTree, run: Run) -> None:
+    def __init__(self, partition: Partition, tree: MergeLevels, run: Run) -> None:
         self._partition, self._run = partition, run
         labels, component = np.unique(partition.gauge.component[partition.separators], return_inverse=True)
         self._gauge = Gauge(component.astype(np.int32), partition.gauge.floating[labels])
@@ -180,56 +170,123 @@ def _add(missing: Float, level: Mapping[int, MergeNode], results: Mapping[int, A
 class TiledEquations:
     """Equations of which only the edges are in memory; see :class:`.prior_correction.Equations`.
 
-    Attributes
-    ----------
-    elements : Elements
-        Edges alone.
-    part : (M,) int
-        Connected part of each face.
-    tile : (M,) int
-        The tile of each face.
-    centroids : (M, 2)
-    tree : MergeTree
-    run : Run
-        Engine. Names of stages are those of :class:`.TiledSystem`.
+    ``run`` is handed to :class:`.TiledSystem`, whose stages have names.
     """
 
-    elements: Elements
-    part: Integer
-    tile: Integer
-    centroids: Float
-    tree: MergeTree
+    elements: Elements  # edges alone
+    part: Integer  # (M,): connected part of each face
+    tile: Integer  # (M,): the tile of each face
+    centroids: Float  # (M, 2)
+    tree: MergeLevels
     run: Run
 
     def diagonal(self) -> Float:
-        """Return the diagonal (M,) of the matrix."""
         return self.elements.diagonal()
 
     def missing(self, x: Float) -> Float:
-        """Return right-hand side minus matrix times x (M,)."""
         first, second = self.elements.pairs.T
         flow = self.elements.weights * (x[first] - x[second] + self.elements.steps)
         return np.subtract(*(np.bincount(faces, flow, len(x)) for faces in (second, first)), dtype=np.float64)
 
     def restricted(self, chosen: Integer) -> TiledEquations:
-        """Return the equations of some faces (k,), ascending, which are all of some parts."""
         number = np.full(len(self.part), -1)
         number[chosen] = np.arange(len(chosen))
         pairs, weights, steps = self.elements.pairs, self.elements.weights, self.elements.steps
         kept = number[pairs[:, 0]] >= 0
         elements = Elements.of_edges(number[pairs[kept]], weights[kept], steps[kept], len(chosen))
-        return replace(
-            self,
-            elements=elements,
-            part=self.part[chosen],
-            tile=self.tile[chosen],
-            centroids=self.centroids[chosen],
-        )
+        arrays = self.part[chosen], self.tile[chosen], self.centroids[chosen]
+        return TiledEquations(elements, *arrays, self.tree, self.run)
 
     def with_terms(self, rows: csr_matrix, weights: Float) -> Solve:
-        """Return what solves the system with terms ``Σ weight (row · x)²``, which each part has some of."""
-        elements = replace(self.elements, rows=rows, row_weights=weights, row_values=np.zeros(len(weights)))
+        elements = replace(self.elements, rows=rows, row_weights=weights, row_values=np.zeros_like(weights))
         _, part = np.unique(self.part, return_inverse=True)
         gauge = Gauge(part.astype(np.int32), np.zeros(int(part.max()) + 1, np.bool_))
         system = TiledSystem(Partition(elements, self.tile, self.centroids, gauge), self.tree, self.run)
         return lambda right: system.solve(right).x
+
+
+#: Nodes of each level, from the tiles upwards, with their two children, which may lie several levels below. Tiles are
+#: numbered row by row, nodes follow.
+MergeLevels = list[dict[int, tuple[int, int]]]
+
+
+@dataclass(frozen=True, eq=False)
+class MergeNode:
+    """A node of the merge tree, whose ``children`` are tiles or nodes."""
+
+    children: tuple[int, ...]
+    places: tuple[Integer, ...]  # for each child, where its unknowns are among own separators, then those beyond
+    own: Integer  # (k,) separators that are eliminated here, ascending
+    beyond: Integer  # (b,) separators that are handed on, ascending
+    pins: Float  # (k,) numbers to be added to the diagonal of own separators, which fix free constants
+
+
+def merge_levels(rows: int, columns: int) -> MergeLevels:
+    """Return the binary tree over a grid of tiles.
+
+    Neighbours are paired across the shorter extent of the merged rectangles, so that these stay compact and their
+    outlines short; the last one of a row may stay alone.
+    """
+    grid = np.arange(rows * columns).reshape(rows, columns)
+    height, width, levels = 1, 1, MergeLevels()
+    while grid.size > 1:
+        in_rows = grid.shape[1] == 1 or (grid.shape[0] > 1 and (height, -len(grid)) < (width, -grid.shape[1]))
+        height, width = (2 * height, width) if in_rows else (height, 2 * width)
+        grid = grid.T if in_rows else grid
+        pairs = grid[:, : grid.shape[1] // 2 * 2].reshape(len(grid), -1, 2)
+        nodes = rows * columns + sum(map(len, levels)) + np.arange(pairs.size // 2).reshape(pairs.shape[:2])
+        levels.append(
+            {int(node): (int(a), int(b)) for node, (a, b) in zip(nodes.flat, pairs.reshape(-1, 2), strict=True)}
+        )
+        grid = np.concatenate([nodes, grid[:, 2 * pairs.shape[1] :]], axis=1)
+        grid = grid.T if in_rows else grid
+    return levels
+
+
+def plan_merges(
+    tree: MergeLevels, borders: Mapping[int, Integer], floating: Integer, diagonal: Float
+) -> list[dict[int, MergeNode]]:
+    """Return the nodes of each level that have two children which hand on separators, by number.
+
+    ``borders`` are the separators of each tile that has faces, ascending; ``floating`` (S,) is the floating component
+    of each separator, −1 for none; ``diagonal`` (S,) is what it is before anything is eliminated. The separator of each
+    component that is eliminated last is pinned: its number on the diagonal is doubled.
+    """
+    counts = np.bincount(np.concatenate([np.empty(0, np.int64), *borders.values()]), minlength=len(floating))
+    # What each tile or node hands on, and in how many tiles below it each of these occurs.
+    handed = {tile: (border, np.ones(len(border), np.int64)) for tile, border in borders.items() if len(border)}
+    stands_for: dict[int, int] = {}
+    levels: list[dict[int, MergeNode]] = []
+    for level in tree:
+        nodes: dict[int, MergeNode] = {}
+        for number, pair in level.items():
+            children = [each for each in (stands_for.get(child, child) for child in pair) if each in handed]
+            if len(children) < 2:
+                stands_for[number] = children[0] if children else number
+                continue
+            unknowns, inverse = np.unique(np.concatenate([handed[c][0] for c in children]), return_inverse=True)
+            below = np.bincount(inverse, np.concatenate([handed[c][1] for c in children]), len(unknowns))
+            done = below == counts[unknowns]
+            if not done.all():
+                handed[number] = unknowns[~done], below[~done].astype(np.int64)
+            place = np.where(done, np.cumsum(done) - 1, np.count_nonzero(done) + np.cumsum(~done) - 1)
+            places = np.split(place[inverse], [len(handed[children[0]][0])])
+            nodes[number] = MergeNode(tuple(children), tuple(places), unknowns[done], unknowns[~done], np.empty(0))
+        if nodes:
+            levels.append(nodes)
+    return _pinned(levels, floating, diagonal)
+
+
+def _pinned(levels: list[dict[int, MergeNode]], floating: Integer, diagonal: Float) -> list[dict[int, MergeNode]]:
+    """Return the nodes with pins: of each floating component the separator that is eliminated last."""
+    own = [node.own for level in levels for node in level.values()]
+    order = np.concatenate([np.empty(0, np.int64), *own])
+    order = order[floating[order] >= 0]
+    last = np.full(int(floating.max(initial=-1)) + 1, -1)
+    # If several values are assigned to one place, the last one is kept.
+    last[floating[order]] = order
+    last = last[last >= 0]
+    pins = np.zeros(len(floating))
+    # A row of zeros, whose unknown is not determined, gets one.
+    pins[last] = np.where(diagonal[last] > 0, diagonal[last], 1.0)
+    return [{key: replace(node, pins=pins[node.own]) for key, node in level.items()} for level in levels]

@@ -14,19 +14,16 @@ from scipy.sparse import coo_matrix, csr_matrix
 from normalmesh.array_types import Float, Integer
 from normalmesh.engine.array_file import Arrays
 from normalmesh.pieces.tile_elements import TileSystem
-from normalmesh.solvers.border_elimination import BorderElimination
+from normalmesh.solvers.cholesky import Cholesky
 from normalmesh.solvers.dense_elimination import backward, eliminated, forward
 from normalmesh.solvers.gauge import Gauge
 
 
 def condense_tile(system: TileSystem, right_side: Float | None, with_matrix: bool = True) -> dict[str, Float]:
-    """Eliminate the interior of a tile.
+    """Eliminate the interior of a tile, with a right-hand side (n,) instead of that of the elements if it is given.
 
-    ``right_side`` (n,) replaces that of the elements, if it is given.
-
-    Returns
-    -------
-    ``right`` (b,), the right-hand side that is left for the border, and ``triangle`` (b (b + 1) / 2,), its matrix.
+    Return ``right`` (b,), the right-hand side that is left for the border, and ``triangle`` (b (b + 1) / 2,), its
+    matrix.
     """
     elimination = _eliminated(system)
     right = elimination.condensed(_residuals(system, np.zeros(system.size), right_side))
@@ -38,35 +35,19 @@ def merge_nodes(
 ) -> dict[str, Float]:
     """Add up the matrices of the children, and eliminate the unknowns that occur nowhere else.
 
-    Parameters
-    ----------
-    children
-        Results of :func:`condense_tile` or of this function.
-    places
-        For each child, where its unknowns (b,) are among those of the node. The last ``beyond`` of these stay.
-    beyond
-    pins
-        (k,) numbers to be added to the diagonal of the eliminated unknowns, which fix free constants.
-    right_side
-        (k,) right-hand side of the eliminated unknowns.
-
-    Returns
-    -------
+    Unknowns (b,) of each child are at ``places`` among those of the node, of which the last ``beyond`` stay. ``pins``
+    (k,) are added to the diagonal of the others, which fixes free constants, and ``right_side`` (k,) is theirs. Return
     ``triangle``, the matrix of the unknowns that stay; ``panel``, the factor of the others; ``forward`` (k,) and
     ``right`` (beyond,) as by :func:`substitute_forward`.
     """
     parts = ((at, child["triangle"]) for child, at in zip(children, places, strict=True))
     panel, triangle = eliminated(parts, pins, beyond)
-    return {"panel": panel, "triangle": triangle, **_forward(panel, right_side, beyond)}
+    return {"panel": panel, "triangle": triangle, **substitute_forward({"panel": panel}, right_side, beyond)}
 
 
 def substitute_forward(node: Arrays, right_side: Float, beyond: int) -> dict[str, Float]:
     """Return ``forward``, for :func:`substitute_back`, and ``right`` (beyond,), what is added for others."""
-    return _forward(node["panel"], right_side, beyond)
-
-
-def _forward(panel: Float, right_side: Float, beyond: int) -> dict[str, Float]:
-    substituted, right = forward(panel, np.concatenate([right_side, np.zeros(beyond)]))
+    substituted, right = forward(node["panel"], np.concatenate([right_side, np.zeros(beyond)]))
     return {"forward": substituted, "right": right}
 
 
@@ -78,22 +59,12 @@ def substitute_back(node: Arrays, substituted: Arrays, beyond: Float) -> dict[st
 def expand_tile(system: TileSystem, border: Float, right_side: Float | None, max_error: float) -> dict[str, Float]:
     """Solve for the interior of a tile, given its border (b,).
 
-    The interior is corrected until a correction is at most ``max_error`` or they do not get smaller.
-
-    Returns
-    -------
-    values : (n − b,)
-        The interior.
-    error : ()
-        Largest correction that was left out.
-    border : (3, b)
-        What the tile contributes to residual, right-hand side, and |A| |x| of its border.
-    squares : (3,)
-        Sums of squares of these three in the interior.
-    missing : (b,)
-        What the interior leaves of its residual for the border, plus the residual of the border.
+    It is corrected until a correction is at most ``max_error`` or they do not get smaller. Return ``values`` (n − b,);
+    ``error`` (), the largest correction that was left out; ``border`` (3, b), what the tile contributes to residual,
+    right-hand side, and |A| |x| of its border; ``squares`` (3,), the sums of squares of these three in the interior;
+    and ``missing`` (b,), what the interior leaves of its residual for the border, plus the residual of the border.
     """
-    elimination, gauge, inside = _eliminated(system), _gauge(system), int(system.inside)
+    elimination, gauge, inside = _eliminated(system), _gauge(system), system.inside
     right = _residuals(system, np.zeros(system.size), right_side)
     x, last = elimination.expanded(right, border), np.inf
     while True:
@@ -123,10 +94,8 @@ def _residuals(system: TileSystem, x: Float, right_side: Float | None) -> Float:
     gaps = x[first] - x[second]
     flow = system.weights * (gaps + system.steps if own else gaps)
     residual = _at_faces(second, flow, x) - _at_faces(first, flow, x)
-    residual += system.held * (system.values - x if own else -x)
-    if len(system.row_weights):
-        rows = system.rows
-        residual += rows.T @ (system.row_weights * ((system.row_values if own else 0.0) - rows @ x))
+    rows = system.rows
+    residual += rows.T @ (system.row_weights * ((system.row_values if own else 0.0) - rows @ x))
     return residual if right_side is None else residual + right_side
 
 
@@ -136,8 +105,7 @@ def _sizes(system: TileSystem, x: Float) -> Float:
     flow = system.weights * (size[first] + size[second])
     rows = abs(system.rows)
     sizes = _at_faces(second, flow, x) + _at_faces(first, flow, x)
-    sizes += system.held * size + rows.T @ (system.row_weights * (rows @ size))
-    return sizes
+    return sizes + rows.T @ (system.row_weights * (rows @ size))
 
 
 def _at_faces(faces: Integer, flow: Float, x: Float) -> Float:
@@ -151,14 +119,16 @@ def _gauge(system: TileSystem) -> Gauge:
     return Gauge(component.astype(np.int32), labels >= 0)
 
 
-def _eliminated(system: TileSystem) -> BorderElimination:
+def _eliminated(system: TileSystem) -> Cholesky:
     """Eliminate the interior of a tile."""
-    (a, b), w, every = system.pairs.T, system.weights, np.arange(system.size, dtype=np.int32)
-    numbers = np.concatenate([-w, -w, w, w, system.held])
+    (a, b), w, nothing = system.pairs.T, system.weights, np.zeros(system.size)
+    every = np.arange(system.size, dtype=np.int32)
+    numbers = np.concatenate([-w, -w, w, w, nothing])
     places = np.concatenate([a, b, a, b, every]), np.concatenate([b, a, a, b, every])
-    matrix = csr_matrix(coo_matrix((numbers, places), shape=(system.size, system.size)))
+    matrix, rows = csr_matrix(coo_matrix((numbers, places), shape=(system.size, system.size))), system.rows
     if len(system.row_weights):
-        rows = system.rows
         matrix = csr_matrix(matrix + rows.T @ rows.multiply(system.row_weights[:, None]))
     matrix.sort_indices()
-    return BorderElimination(matrix, every[int(system.inside) :], system.coordinates, _gauge(system))
+    elimination = Cholesky(matrix, system.coordinates, border=every[system.inside :])
+    elimination.factorise(matrix, _gauge(system).pins(matrix.diagonal(), elimination.last))
+    return elimination

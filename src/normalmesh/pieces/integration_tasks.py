@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.array_types import Bool, Float, Int
+from normalmesh.array_types import Bool, Float
 from normalmesh.engine.array_file import Arrays
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
@@ -25,7 +25,6 @@ from normalmesh.mesh.jumps import Placement
 from normalmesh.mesh.raster import covered_pixels
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.component_maps import window_camera
-from normalmesh.pieces.clean_map import CleanMap
 from normalmesh.pieces.map_windows import Window, WindowedMap, filled_window, window_around
 from normalmesh.pieces.tile_faces import TileMesh
 from normalmesh.pieces.whole_mesh import Piece
@@ -34,11 +33,9 @@ from normalmesh.pieces.whole_mesh import Piece
 def tile_equations(clean: WindowedMap, part: TileMesh, placement: Placement | None) -> Arrays:
     """Average the normals over the faces of a tile, and assemble the equations of its edges.
 
-    Returns
-    -------
-    ``table`` of the means of all faces; ``pairs`` (E, 2) of faces of the whole mesh, ``weights`` and ``steps`` (E,) of
-    the edges whose higher tile this is; ``centroids`` (m, 2) of its own faces in the image; with a placement, ``held``
-    and ``values`` (m,), with which it holds its own faces.
+    Return the ``table`` of the means of all faces; ``pairs`` (E, 2) of faces of the whole mesh, ``weights`` and
+    ``steps`` (E,) of the edges whose higher tile this is; ``centroids`` (m, 2) of its own faces in the image; and, with
+    a placement, ``held`` and ``values`` (m,), with which it holds its own faces.
     """
     area = part.window(clean)
     system = FacetSystem.of(FaceMeans.of(part.screen(area), filled_window(clean, area), SAMPLES, planes_only=True))
@@ -59,29 +56,19 @@ def tile_equations(clean: WindowedMap, part: TileMesh, placement: Placement | No
 
 
 def tile_heights(clean: WindowedMap, part: TileMesh, equations: Mapping[str, Any], offsets: Float) -> Arrays:
-    """Return the ``unknown`` (n,) of the vertices of a tile from the offsets (m,) of its faces."""
+    """Return the ``unknown`` (n,) of the ``vertices`` (n,) of a tile from the offsets (m,) of its faces."""
     area = part.window(clean)
     camera = window_camera(clean.camera, area.left, area.top)
     means = FaceMeans(part.screen(area), camera, np.array(equations["table"]))
-    return {"unknown": PlaneSurface(means).at_vertices(offsets)}
+    return {"unknown": PlaneSurface(means).at_vertices(offsets), "vertices": part.corners}
 
 
 def refine_piece(clean: WindowedMap, piece: Piece, noise: Float, turns: range, tidied: Bool, added: int) -> Arrays:
-    """Flip edges and move free vertices of a piece, remove its bad faces, and split edges at new vertices.
+    """Flip edges and move free vertices of a piece, remove its bad faces, and add some vertices where edges are split.
 
-    Parameters
-    ----------
-    clean, piece
-    noise, tidied
-        (C,) noise of the normals of the components of the piece, in degrees, and whether their bad faces are removed.
-    turns
-        Numbers of the rounds.
-    added
-        Number of new vertices.
-
-    Returns
-    -------
-    The piece, for :meth:`.WholeMesh.replace`, and ``changes`` (R, 2, C): flips and moves of each round.
+    ``noise`` (C,) is that of the normals of the components of the piece in degrees, ``tidied`` (C,) are those whose bad
+    faces are removed, and ``turns`` the numbers of the rounds. Return the piece, for :meth:`.WholeMesh.replace`, and
+    ``changes`` (R, 2, C): flips and moves of each round.
     """
     area = window_around(piece.vertices, Window.whole(clean.shape))
     mesh = ScreenMesh(piece.vertices - area.corner, piece.faces)
@@ -93,8 +80,7 @@ def refine_piece(clean: WindowedMap, piece: Piece, noise: Float, turns: range, t
     if tidied.any():
         origin = part.tidy(tidied, EARLY_BAD_ANGLE if turns else BAD_ANGLE).kept
         changed = covered_pixels(mesh, area.shape) != covered_pixels(part.mesh.to_screen(), area.shape)
-        row, column = np.nonzero(changed)
-        flipped = (row + area.top).astype(np.int64) * clean.shape[1] + column + area.left
+        flipped = area.numbers(changed, clean.shape[1])
     if added:
         part.split(added)
         origin = np.append(origin, np.full(part.vertices - len(origin), -1))
@@ -121,7 +107,7 @@ def tile_variances(source: WindowedMap, part: TileMesh, unknown: Float, noise: F
 
 
 def detached_edges(clean: WindowedMap, part: TileMesh, unknown: Float, placement: Placement) -> Arrays:
-    """Return the edges (E, 2) of a tile along which to cut off its bad faces, by their vertices in the part.
+    """Return the edges (E, 2) of a tile along which to cut off its bad faces, by their vertices in the whole mesh.
 
     Edges of which it is the higher tile are those of the tile; see :func:`.edges_to_detach`.
     """
@@ -136,22 +122,4 @@ def detached_edges(clean: WindowedMap, part: TileMesh, unknown: Float, placement
     system = FacetSystem.of(FaceMeans.of(mesh, normal_map, SAMPLES))
     apart = edges_to_detach(system, bad, placement, area.shape, part.on_boundary)
     own = part.tile[system.pairs].max(axis=1) == part.tile[0]
-    return {"edges": system.ends[apart & own]}
-
-
-def tile_coverage(clean: CleanMap, tile: Window, flipped: Int) -> Arrays:
-    """Return the ``components`` (K,) of the pixels of a tile among those flipped that are foreground, and ``spilled``.
-
-    ``flipped`` are numbers of pixels in the image.
-    """
-    row, column = np.divmod(flipped, clean.shape[1])
-    labels = clean.components.labels(tile)[row - tile.top, column - tile.left]
-    return {"components": labels[labels > 0] - 1, "spilled": np.array(np.count_nonzero(labels == 0))}
-
-
-def components_at(clean: CleanMap, tile: Window, points: Float) -> Arrays:
-    """Return the ``components`` (K,) of the mask at points (K, 2) of a tile, −1 outside of it."""
-    column, row = np.floor(points).astype(np.int64).T
-    row, column = np.clip(row, tile.top, tile.bottom - 1), np.clip(column, tile.left, tile.right - 1)
-    labels = clean.components.labels(tile)
-    return {"components": labels[row - tile.top, column - tile.left] - 1}
+    return {"edges": part.corners[system.ends[apart & own]]}

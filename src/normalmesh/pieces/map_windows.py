@@ -16,14 +16,10 @@ class WindowedMap(Protocol):
     """A normal map that hands out windows; see :class:`.NormalMap`."""
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        ...
+    def shape(self) -> tuple[int, int]: ...
 
     @property
-    def camera(self) -> Camera:
-        """Camera of the whole image."""
-        ...
+    def camera(self) -> Camera: ...
 
     def window(self, rows: slice, columns: slice) -> NormalMap | None:
         """Return a window with its own camera, None without foreground."""
@@ -50,12 +46,10 @@ class Window:
 
     @property
     def rows(self) -> slice:
-        """Rows in the image."""
         return slice(self.top, self.bottom)
 
     @property
     def columns(self) -> slice:
-        """Columns in the image."""
         return slice(self.left, self.right)
 
     @property
@@ -86,6 +80,11 @@ class Window:
     def grown(self, by: int, limits: Window) -> Window:
         """Return the window with so many px more on all sides, within limits."""
         return Window(self.top - by, self.left - by, self.bottom + by, self.right + by).within(limits)
+
+    def numbers(self, chosen: Bool, columns: int) -> Int:
+        """Return the numbers (K,), in an image of so many columns, of the chosen pixels (h, w)."""
+        row, column = np.nonzero(chosen)
+        return (row + self.top) * np.int64(columns) + column + self.left
 
     def place_in(self, other: Window) -> tuple[slice, slice]:
         """Return rows and columns in an array of another window, which holds this one."""

@@ -17,13 +17,7 @@ from normalmesh.pieces.map_windows import Window, WindowedMap
 
 @dataclass(frozen=True, eq=False)
 class RepeatingMap:
-    """A map whose windows go on at the opposite side, without the mean slope that was taken away.
-
-    Attributes
-    ----------
-    source : WindowedMap
-    repeats : Repeats
-    """
+    """A map whose windows go on at the opposite side, without the mean slope that was taken away."""
 
     source: WindowedMap
     repeats: Repeats

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, identity
 
 from normalmesh.array_types import Float, Int32, Integer
 from normalmesh.mesh.components import components
@@ -21,47 +21,31 @@ from normalmesh.solvers.gauge import Gauge
 
 @dataclass(frozen=True, eq=False)
 class Elements:
-    """The terms ``Σ w (x_f' − x_f − t)² + Σ w_f (x_f − v_f)² + Σ w (row · x − v)²`` over M faces.
+    """The terms ``Σ w (x_f' − x_f − t)² + Σ w (row · x − v)²`` over M faces."""
 
-    Attributes
-    ----------
-    pairs : (E, 2) int
-        Faces f, f' of each edge.
-    weights, steps : (E,)
-        Weight w and step t of each edge.
-    held, values : (M,)
-        Weight w_f, zero for most, and value v_f of each face.
-    rows : (K, M) sparse
-        Rows over faces that edges connect, such as the points of a prior. They do not sum to zero.
-    row_weights, row_values : (K,)
-        Weight and value of each row.
-    """
-
-    pairs: Integer
-    weights: Float
-    steps: Float
-    held: Float
-    values: Float
-    rows: csr_matrix
-    row_weights: Float
-    row_values: Float
+    pairs: Integer  # (E, 2): faces f, f' of each edge
+    weights: Float  # (E,): w of each edge
+    steps: Float  # (E,): t of each edge
+    rows: csr_matrix  # (K, M): single faces that are held, or faces that edges connect; no row sums to zero
+    row_weights: Float  # (K,): w of each row
+    row_values: Float  # (K,): v of each row
 
     @classmethod
     def of_edges(cls, pairs: Integer, weights: Float, steps: Float, count: int) -> Elements:
         """Return the elements of edges alone, over ``count`` faces."""
-        nothing, rows = np.zeros(count), csr_matrix((0, count))
-        return cls(pairs, weights, steps, nothing, nothing, rows, np.empty(0), np.empty(0))
+        return cls(pairs, weights, steps, csr_matrix((0, count)), np.empty(0), np.empty(0))
 
-    def holding(self, held: Float, values: Float) -> Elements:
-        """Return the elements with weights and values (M,) that hold faces."""
-        return replace(self, held=held, values=values)
+    def holding(self, weights: Float, values: Float) -> Elements:
+        """Return the elements of these edges, and of faces that are held at values (M,) with weights (M,)."""
+        held = np.flatnonzero(weights)
+        rows = identity(len(weights), format="csr")[held]
+        return replace(self, rows=rows, row_weights=weights[held], row_values=values[held])
 
     def diagonal(self) -> Float:
         """Return the diagonal (M,) of the matrix."""
-        count = len(self.held)
-        first, second = (np.bincount(faces, self.weights, count) for faces in self.pairs.T)
+        first, second = (np.bincount(faces, self.weights, self.rows.shape[1]) for faces in self.pairs.T)
         rows: Float = self.rows.power(2).T @ self.row_weights
-        return first + second + self.held + rows
+        return first + second + rows
 
     def gauge(self) -> Gauge:
         """Return the connected components, of which those that nothing but edges determine are floating."""
@@ -71,82 +55,37 @@ class Elements:
         within = np.stack([rows.indices[:-1][same], rows.indices[1:][same]], axis=1)
         joined = self.weights != 0
         pairs = self.pairs if joined.all() else self.pairs[joined]
-        component = components(np.concatenate([pairs, within]) if len(within) else pairs, len(self.held))
-        tied = self.held > 0
-        tied[rows.indices] = True
-        return Gauge(component, np.bincount(component, tied) == 0)
+        component = components(np.concatenate([pairs, within]) if len(within) else pairs, rows.shape[1])
+        floating = np.ones(int(component.max()) + 1, np.bool_)
+        floating[component[rows.indices]] = False
+        return Gauge(component, floating)
 
 
 class TileSystem(NamedTuple):
-    """The elements of a tile, as arrays for the tasks of :mod:`.elimination_tasks`.
+    """The elements of a tile over its n faces, for the tasks of :mod:`.elimination_tasks`."""
 
-    Attributes
-    ----------
-    inside : () int
-        Number of interior faces, which come first; the border follows.
-    coordinates : (n, 2)
-        Positions of the faces.
-    pairs, weights, steps
-        Elements of edges.
-    held, values : (n,)
-        Elements of single faces.
-    row_pointers, row_faces, row_numbers, row_weights, row_values
-        Elements of rows, in the CSR format.
-    afloat : (n,) int
-        Component of faces of floating components that lie in the interior, −1 for all others.
-    """
-
-    inside: Integer
-    coordinates: Float
+    inside: int  # number of interior faces, which come first; the border follows
+    coordinates: Float  # (n, 2): positions of the faces
     pairs: Int32
     weights: Float
     steps: Float
-    held: Float
-    values: Float
-    row_pointers: Integer
-    row_faces: Integer
-    row_numbers: Float
+    rows: csr_matrix
     row_weights: Float
     row_values: Float
-    afloat: Integer
+    afloat: Integer  # (n,): component of faces of floating components that lie in the interior, −1 for all others
 
     @property
     def size(self) -> int:
         """Number of faces."""
         return len(self.coordinates)
 
-    @property
-    def rows(self) -> csr_matrix:
-        """Linear parts of the rows."""
-        numbers = (self.row_numbers, self.row_faces, self.row_pointers)
-        return csr_matrix(numbers, shape=(len(self.row_weights), self.size))
-
 
 class Partition(Mapping[int, TileSystem]):
-    """The systems of all tiles that have faces.
+    """The systems of all tiles that have faces, which are made when they are asked for, and not kept.
 
-    Systems are made when they are asked for, and not kept.
-
-    Parameters
-    ----------
-    elements
-    tile
-        (M,) number of the tile of each face.
-    coordinates
-        (M, 2) positions of the faces in the plane.
-    gauge
-        Components and free constants, if known.
-
-    Attributes
-    ----------
-    gauge : Gauge
-        Components and free constants of the whole system.
-    separators : (S,) int
-        Faces that are separators, ascending.
-    diagonal : (S,)
-        Diagonal of the matrix there.
-    borders
-        For each tile the border, as indices into the separators, ascending.
+    ``tile`` (M,) is the tile of each face, ``coordinates`` (M, 2) its position, ``gauge`` components and free constants
+    of the whole system. Faces that are ``separators`` (S,) ascend, as do the ``borders`` of tiles, which are indices
+    into them; ``diagonal`` (S,) is that of the matrix there.
     """
 
     def __init__(self, elements: Elements, tile: Integer, coordinates: Float, gauge: Gauge | None = None) -> None:
@@ -196,19 +135,15 @@ class Partition(Mapping[int, TileSystem]):
         self._place[faces] = np.arange(len(faces))
         chosen, component = elements.rows[rows], self.gauge.component[faces]
         return TileSystem(
-            inside=np.array(len(self.interior(tile))),
-            coordinates=self._coordinates[faces],
-            pairs=self._place[elements.pairs[edges]],
-            weights=elements.weights[edges],
-            steps=elements.steps[edges],
-            held=self.local(tile, elements.held),
-            values=self.local(tile, elements.values),
-            row_pointers=chosen.indptr,
-            row_faces=self._place[chosen.indices],
-            row_numbers=chosen.data,
-            row_weights=elements.row_weights[rows],
-            row_values=elements.row_values[rows],
-            afloat=np.where(self._afloat[component], component, -1),
+            len(self.interior(tile)),
+            self._coordinates[faces],
+            self._place[elements.pairs[edges]],
+            elements.weights[edges],
+            elements.steps[edges],
+            csr_matrix((chosen.data, self._place[chosen.indices], chosen.indptr), (len(rows), len(faces))),
+            elements.row_weights[rows],
+            elements.row_values[rows],
+            np.where(self._afloat[component], component, -1),
         )
 
     def _border(self, tile: int) -> Integer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,9 +10,7 @@ import numpy as np
 from normalmesh.arguments import checked_int
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.decimation.hierarchy import PERIOD
-from normalmesh.engine.array_file import Arrays
-from normalmesh.engine.runner import Run
-from normalmesh.pieces.map_windows import Window, WindowedMap
+from normalmesh.pieces.map_windows import Window
 
 #: Distance (px) from a seam up to which vertices wait until both tiles beside it are done.
 COLLAR = 16
@@ -26,17 +24,11 @@ LEAST_SIDE = 2 * PERIOD
 class TileGrid:
     """Square tiles of the rectangle around the foreground of an image.
 
-    Attributes
-    ----------
-    area : Window
-        The rectangle around the foreground. Tiles begin at its upper left corner, as squares of a
-        :class:`.hierarchy.Hierarchy` do; the last ones may be smaller.
-    side
-        Side of a tile in px, a multiple of :data:`.hierarchy.PERIOD`.
+    Tiles begin at its upper left corner, as squares of a :class:`.Hierarchy` do; the last ones may be smaller.
     """
 
     area: Window
-    side: int
+    side: int  # of a tile in px, a multiple of PERIOD
 
     def __post_init__(self) -> None:
         checked_int(self.side, LEAST_SIDE, "tiles")
@@ -116,24 +108,6 @@ class TileGrid:
             return np.zeros(len(places), np.int32), np.full(len(places), np.inf)
         number = np.clip(np.floor(places / self.side + 0.5) - 1, 0, tiles - 2).astype(np.int32)
         return number, np.abs(places - (number + 1) * self.side)
-
-
-def at_points(
-    clean: WindowedMap,
-    grid: TileGrid,
-    points: Float,
-    stage: str,
-    task: Callable[..., Arrays],
-    name: str,
-    run: Run,
-) -> Int32:
-    """Return the numbers (K,) that a task finds, under a name, at the points (K, 2) of each tile."""
-    chosen = by_tile(grid.tile_of(points))
-    found = run(stage, task, {key: (clean, grid.tile(key), points[own]) for key, own in chosen.items()})
-    values = np.empty(len(points), np.int32)
-    for key, own in chosen.items():
-        values[own] = found[key][name]
-    return values
 
 
 def by_tile(tile: Integer) -> dict[int, Int]:

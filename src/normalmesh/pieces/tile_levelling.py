@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from normalmesh.engine.array_file import Arrays
-from normalmesh.engine.runner import Run
-from normalmesh.engine.task_arguments import LazyArguments
+from normalmesh.array_types import Float
+from normalmesh.engine.array_file import Arrays, Run
 from normalmesh.facets import _face_means as columns
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.integration.levelling import (
@@ -32,8 +29,7 @@ def levelled_tiles(
     """Return the placement of jumps, and how a map repeats, after its mean slope has been taken away."""
     mesh = coarse_mesh(clean.mask_window, repeats)
     faces = TileFaces.of(mesh, grid)
-    arguments = LazyArguments(faces.tiles, lambda tile: (clean, faces.part(tile, rings=False)))
-    (table,) = faces.gathered(run("level", tile_means, arguments), "table")
+    (table,) = faces.gathered(faces.ask(run, "level", tile_means, clean, rings=False), "table")
     return levelled_by(FaceMeans(mesh, clean.camera, table), repeats, jumps)
 
 
@@ -45,25 +41,24 @@ def tile_means(clean: WindowedMap, part: TileMesh) -> Arrays:
     return {"table": table}
 
 
-def warn_of_sides(source: WindowedMap, repeats: Repeats, run: Run, side: int, stacklevel: int) -> None:
+def warn_of_sides(source: WindowedMap, repeats: Repeats, run: Run, side: int) -> None:
     """Warn if a map does not seem to repeat; see :func:`.check_repeating_map`."""
     tiles = tiles_of(Window.whole(source.shape), side)
     found = run("sides", tile_steps, {key: (source, repeats, tile) for key, tile in tiles.items()})
     for axis, _ in repeats.axes:
-        across, *inside = np.sum([each[f"steps_{axis}"] for each in found.values()], axis=0)
-        warn_of_step(np.reshape(inside, (-1, 2)), across[None], axis, stacklevel)
+        warn_of_step(np.sum([each[f"steps_{axis}"] for each in found.values()], axis=0), axis)
 
 
 def tile_steps(source: WindowedMap, repeats: Repeats, tile: Window) -> Arrays:
-    """Return sums and numbers (K + 1, 2) of the steps across sides, then of those between compared rows, in a tile.
+    """Return sums and numbers (K, 2) of the steps between compared rows in a tile; see :func:`.steps_between`.
 
-    ``steps_0`` are those between columns; see :func:`.steps_between`.
+    ``steps_0`` are those between columns.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, Float] = {}
     area = Window(tile.top - repeats.y, tile.left - repeats.x, tile.bottom, tile.right)
     normal_map = RepeatingMap(source, repeats).window(area.rows, area.columns)
     for axis, _ in repeats.axes:
-        rows = np.append(0, compared_rows(repeats, axis))
+        rows = compared_rows(repeats, axis)
         steps = found[f"steps_{axis}"] = np.zeros((len(rows), 2))
         first, last = (tile.left, tile.right) if axis == 0 else (tile.top, tile.bottom)
         own = (rows >= first) & (rows < last)

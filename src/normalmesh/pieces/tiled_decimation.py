@@ -21,8 +21,7 @@ from normalmesh.decimation.rounds import FIRST_TARGET, RESERVE
 from normalmesh.decimation.side_matching import matched_sides, room_for_matching
 from normalmesh.decimation.start_mesh import FEATURES, FULL, LEVEL_SHARE, OVERSAMPLING
 from normalmesh.decimation.stopping import StoppingRule, falling_targets
-from normalmesh.engine.array_file import Arrays
-from normalmesh.engine.runner import Run
+from normalmesh.engine.array_file import Arrays, Run
 from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.mesh.raster import covered_pixels
@@ -70,9 +69,9 @@ def decimate_in_pieces(
     plan = DecimationPlan(options, regularisation, even, -1.0, (), 0.0, lines, ends)
     keys = list(grid.tile_keys())
     found = run("histogram", tile_histogram, {key: (clean, grid, key, plan) for key in keys}, work=0.03)
-    areas = {key: int(result["foreground"]) for key, result in found.items()}
-    foreground = sum(areas.values())
-    histogram = np.sum([result["counts"] for result in found.values() if len(result["counts"])], axis=0)
+    filled = [key for key in keys if len(found[key])]
+    areas = {key: int(found[key]["foreground"]) for key in filled}
+    foreground, histogram = sum(areas.values()), np.sum([found[key]["counts"] for key in filled], axis=0)
     plan = _started(plan, histogram, rule, foreground)
     wanted = rule.expected_vertices(foreground)
     wanted -= 0 if repeats is None else room_for_matching(wanted)
@@ -83,17 +82,15 @@ def decimate_in_pieces(
     else:
         plan = replace(plan, limits=(rule.max_cost,) * options.rounds)
         rungs = np.empty(0)
-    filled = [key for key in keys if areas[key]]
     begun = run("begin", begin_tile, {key: (clean, grid, key, plan, rungs) for key in filled}, work=0.25)
     if target_given:
         plan = _with_last_limit(plan, rungs, list(begun.values()), foreground, target)
     done = run("finish", finish_tile, {key: (clean, grid, key, plan, begun[key]) for key in filled}, work=0.08)
     mesh = _joined([done[key] for key in filled], ends)
-    for stage, zone in (("strips", grid.strip_of), ("crossings", grid.crossing_of), ("crossings-2", grid.crossing_of)):
-        _decimate_zones(
-            mesh, clean, grid, plan, run, stage, zone, round((1 - TOLERATED) * target) if target_given else 0
-        )
-    mesh.dropped_lines = np.array(len(lines) - len(plan.lines))
+    least = round((1 - TOLERATED) * target) if target_given else 0
+    for stage in ("strips", "crossings", "crossings-2"):
+        _decimate_zones(mesh, clean, grid, plan, run, stage, least)
+    mesh.dropped_lines = len(lines) - len(plan.lines)
     if target_given:
         _trim(mesh, clean, grid, plan, run, wanted)
     if repeats is not None:
@@ -128,8 +125,8 @@ def _side_pixels(mesh: ScreenMesh, repeats: Repeats) -> Int:
             line = Window(0, at, rows, at + 1) if axis == 0 else Window(at, 0, at + 1, columns)
             places = mesh.vertices[:, axis][mesh.faces]
             near = mesh.faces[(places.min(axis=1) <= at + 1) & (places.max(axis=1) >= at)]
-            row, column = np.nonzero(covered_pixels(ScreenMesh(mesh.vertices - line.corner, near), line.shape))
-            found = np.union1d(found, (row + line.top) * columns + column + line.left)
+            covered = covered_pixels(ScreenMesh(mesh.vertices - line.corner, near), line.shape)
+            found = np.union1d(found, line.numbers(covered, columns))
     return found
 
 
@@ -137,8 +134,6 @@ def _started(plan: DecimationPlan, histogram: Int, rule: StoppingRule, foregroun
     """Return the plan with the level of the start mesh: −1 for all pixel corners, if fewer would save nothing."""
     target = rule.target(foreground)
     density = rule.expected_vertices(foreground) / foreground
-    if plan.options.start == "pixels":
-        return replace(plan, density=density)
     if target is None:
         level = LEVEL_SHARE * rule.max_cost
         above = histogram[bin_of(level) :].sum()
@@ -212,24 +207,13 @@ def _with_last_limit(
 
 
 def _decimate_zones(
-    mesh: WholeMesh,
-    clean: WindowedMap,
-    grid: TileGrid,
-    plan: DecimationPlan,
-    run: Run,
-    stage: str,
-    zone_of: Any,
-    least: int,
+    mesh: WholeMesh, clean: WindowedMap, grid: TileGrid, plan: DecimationPlan, run: Run, stage: str, least: int
 ) -> None:
     """Decimate the vertices that wait, zone by zone, and the vertices around them once more, but for the outline.
 
     Where limits from samples would leave too few vertices, the ``least`` number stays.
     """
-    zone = np.full(len(mesh.vertices), -1, np.int32)
-    waiting = np.flatnonzero(mesh.waiting)
-    zone[waiting] = zone_of(mesh.vertices[waiting])
-    if stage == "crossings":
-        zone[(zone >= 0) & ~grid.is_even(zone)] = -1
+    zone = mesh.waiting_zones(grid, stage)
     around = mesh.neighbours(zone >= 0) & ~mesh.waiting & ~boundary_vertices(mesh.screen())
     around[mesh.seams] = False
     _spread(zone, mesh.faces, around)

@@ -1,109 +1,106 @@
-"""TiledPrior: control points or a depth map in pieces, as :class:`.prior.Prior` in memory."""
+"""TiledPrior: control points or a depth map in pieces, as :class:`.prior.Prior` in memory, and its tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 
 from normalmesh.arguments import checked_array
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
-from normalmesh.engine.runner import Run
+from normalmesh.engine.array_file import Arrays, Run, packed, unpacked
 from normalmesh.engine.task_arguments import LazyArguments
+from normalmesh.facets.face_means import FaceMeans
+from normalmesh.facets.plane_surface import PlaneSurface
 from normalmesh.integration.integration_options import IntegrationOptions
-from normalmesh.integration.prior import PIXEL_WEIGHT, POINT_WEIGHT, leave_out
-from normalmesh.integration.prior_faces import elected_labels, on_outline, samples_of_faces, told_apart
-from normalmesh.integration.prior_terms import FacePoints, PriorTerms
+from normalmesh.integration.prior import OUT_OF_REACH, PIXEL_WEIGHT, leave_out, nearest_pixels, weighted_points
+from normalmesh.integration.prior_faces import elected_labels, faces_at, placed_points, samples_of_faces, told_apart
+from normalmesh.integration.prior_terms import FacePoints, PriorTerms, face_terms
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.screen_mesh import ScreenMesh
-from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.integration_tasks import components_at
+from normalmesh.normals.component_maps import window_camera
+from normalmesh.pieces.clean_map import CleanMap, at_points, labels_at
 from normalmesh.pieces.map_windows import Window, window_around
 from normalmesh.pieces.mask_components import find_components
-from normalmesh.pieces.prior_tasks import (
-    DepthWindow,
-    NearFaces,
-    depth_faces,
-    label_pairs,
-    point_faces,
-    point_labels,
-    tile_terms,
-)
-from normalmesh.pieces.tile_faces import TileFaces
-from normalmesh.pieces.tile_grid import TileGrid, at_points, by_tile
+from normalmesh.pieces.tile_faces import TileFaces, TileMesh
+from normalmesh.pieces.tile_grid import TileGrid
 from normalmesh.runtime.memory_budget import require_memory
 
 #: Bytes for each face under a depth map: of its terms, and of the systems that they are divided among.
 TERM_BYTES = 5000
+#: Distance (px) around a tile in which the pixels nearest to its points lie.
+AROUND = 4
 
 
 class LabelledPoints(NamedTuple):
-    """Points of a prior: places (K, 2), unknown, weights and labels (K,)."""
+    """Points of a prior, with the labels of the parts of the mask that they lie on."""
 
-    screen: Float
-    unknown: Float
-    weights: Float
-    label: Int32
+    screen: Float  # (K, 2)
+    unknown: Float  # (K,)
+    weights: Float  # (K,)
+    label: Int32  # (K,)
 
     def chosen(self, which: Bool | Int) -> LabelledPoints:
         """Return some of the points."""
-        return LabelledPoints(self.screen[which], self.unknown[which], self.weights[which], self.label[which])
+        return LabelledPoints._make(each[which] for each in self)
 
 
-@dataclass(frozen=True, eq=False)
-class PriorFaces:
-    """Where a prior lies on a mesh.
+class DepthWindow(NamedTuple):
+    """A window of a depth map (h, w), NaN where it is unknown, whose pixels are points of the same weight."""
 
-    Attributes
-    ----------
-    points : FacePoints
-        All points but those pixels of a depth map that lie on faces of their label.
-    touched : (F,) int64
-        Faces on which there are points or pixels.
-    home : (M,) int32
-        The label that each face lies on.
-    apart : (L + 1,) bool
-        Labels that the mesh tells apart.
-    """
+    depths: NDArray[Any]
+    weight: float
 
-    points: FacePoints
-    touched: Int
-    home: Int32
-    apart: Bool
+    def points(self, clean: CleanMap, area: Window) -> LabelledPoints:
+        """Return the pixels of the foreground whose depth is known."""
+        labels = clean.components.labels(area)
+        row, column = np.nonzero(np.isfinite(self.depths) & (labels > 0))
+        screen: Float = np.stack([column + 0.5, row + 0.5], axis=1) + area.corner
+        unknown = clean.camera.unknown_of_depth(self.depths[row, column].astype(np.float64))
+        return LabelledPoints(screen, unknown, np.full(len(row), self.weight), labels[row, column])
+
+
+class LabelledFaces(NamedTuple):
+    """Faces of a mesh, with the labels of the parts of the mask that they lie on."""
+
+    vertices: Float  # (n, 2): positions in the image
+    faces: Int32  # (m, 3)
+    home: Int32  # (m,)
+    apart: Bool  # (L + 1,): labels that the mesh tells apart
+
+    def owners(self, area: Window, points: LabelledPoints) -> Int32:
+        """Return the face (K,) of each point in a window, −1 for none."""
+        if len(self.faces) == 0:
+            return np.full(len(points.label), -1, np.int32)
+        mesh = ScreenMesh(self.vertices - area.corner, self.faces)
+        return faces_at(mesh, self.home, self.apart, points.screen - area.corner, points.label, area.shape)
+
+
+class PriorFaces(NamedTuple):
+    """Where a prior lies on a mesh."""
+
+    points: FacePoints  # all points but those pixels of a depth map that lie on faces of their label
+    touched: Int  # (F,): faces on which there are points or pixels
+    home: Int32  # (M,): the label that each face lies on
+    apart: Bool  # (L + 1,): labels that the mesh tells apart
 
 
 @dataclass(eq=False)
 class TiledPrior:
-    """Values that the surface should have at points, or at all pixels of a depth map.
+    """Values that the surface should have at points, or at all pixels of a depth map."""
 
-    Attributes
-    ----------
-    clean : CleanMap
-        Its components are those of the mask, or the parts into which jumps divide them.
-    grid : TileGrid
-    whole : (L + 1,) bool
-        Labels that are whole components.
-    points : LabelledPoints
-        Control points on the foreground.
-    depths : (H, W)
-        Depth map, which need not be in memory (``numpy.memmap``), or None.
-    weight
-        Weight of a pixel of it.
-    warned
-        Whether points out of reach have been reported.
-    """
-
-    clean: CleanMap
+    clean: CleanMap  # its components are those of the mask, or the parts into which jumps divide them
     grid: TileGrid
-    whole: Bool
-    points: LabelledPoints
-    depths: NDArray[Any] | None
-    weight: float
-    warned: bool = False
+    whole: Bool  # (L + 1,): labels that are whole components
+    points: LabelledPoints  # control points on the foreground
+    depths: NDArray[Any] | None  # (H, W) depth map, which need not be in memory (numpy.memmap)
+    weight: float  # of a pixel of it
+    warned: bool = False  # whether points out of reach have been reported
 
     @classmethod
     def of(cls, options: IntegrationOptions, clean: CleanMap, grid: TileGrid, jumps: Jumps, run: Run) -> TiledPrior:
@@ -114,11 +111,9 @@ class TiledPrior:
         if given.shape == clean.shape:
             none = LabelledPoints(np.empty((0, 2)), np.empty(0), np.empty(0), np.empty(0, np.int32))
             return cls(parts, grid, whole, none, given, PIXEL_WEIGHT if weight is None else weight)
-        given = given.astype(np.float64)
-        weights = np.full(len(given), POINT_WEIGHT if weight is None else weight)
-        screen, unknown = given[:, :2], clean.camera.unknown_of_depth(given[:, 2])
-        label = at_points(parts, grid, screen, "points", point_labels, "labels", run)
-        points = LabelledPoints(screen, unknown, given[:, 3] if given.shape[1] == 4 else weights, label)
+        screen, depth, weights = weighted_points(given.astype(np.float64), weight)
+        label = at_points(parts, grid, screen, "points", nearest_labels, run)
+        points = LabelledPoints(screen, clean.camera.unknown_of_depth(depth), weights, label)
         leave_out(label == 0, "control points lie off the foreground")
         return cls(parts, grid, whole, points.chosen(label > 0), None, 0.0)
 
@@ -131,25 +126,31 @@ class TiledPrior:
         """Find the faces of all points; those of no face in reach are left out, with a warning the first time."""
         home, parts = self._home(mesh, run), self.clean.components
         apart = told_apart(mesh, home, np.append(0, parts.areas), self.whole)
-        cover = _Cover(mesh, self.grid)
+        near, tile = _faces_near_tiles(mesh, self.grid), self.grid.tile_of(self.points.screen)
 
-        def near(tile: int) -> NearFaces:
-            numbers = cover.faces(tile)
+        def arguments(key: int) -> tuple[Any, ...]:
+            numbers, area = near(key), self.grid.tile(key)
             vertices, local = np.unique(mesh.faces[numbers], return_inverse=True)
-            places = local.reshape(-1, 3).astype(np.int32)
-            return NearFaces(mesh.vertices[vertices], places, home[numbers], apart)
+            faces = local.reshape(-1, 3).astype(np.int32)
+            labelled = LabelledFaces(mesh.vertices[vertices], faces, home[numbers], apart)
+            given = self.points.chosen(tile == key) if self.depths is None else self._window(area)
+            return self.clean, area, labelled, given
 
-        points, faces, touched = self._owners(near, cover, run)
-        feet, lost = points.screen.copy(), np.flatnonzero((faces < 0) & apart[points.label])
-        if len(lost):
-            faces[lost], feet[lost] = on_outline(mesh, home, points.screen[lost], points.label[lost])
+        count = self.grid.counts[0] * self.grid.counts[1]
+        keys = np.unique(tile).tolist() if self.depths is None else range(count)
+        found = {
+            key: unpacked(each) for key, each in run("faces", owned_points, LazyArguments(keys, arguments)).items()
+        }
+        points = LabelledPoints._make(map(np.concatenate, zip(*(each[0] for each in found.values()), strict=True)))
+        faces, touched = (
+            np.concatenate([np.append(near(key), -1)[each[k]] for key, each in found.items()]) for k in (1, 2)
+        )
+        faces, feet = placed_points(mesh, home, apart, faces, points.screen, points.label)
         there = faces >= 0
         if not there.all() and not self.warned:
             self.warned = True
-            leave_out(
-                np.append(~there, np.zeros(len(touched), np.bool_)),
-                "points of the prior have no face of their component in reach",
-            )
+            far = np.append(~there, np.zeros(len(touched), np.bool_))
+            leave_out(far, OUT_OF_REACH)
         points, faces, feet = points.chosen(there), faces[there], feet[there]
         placed = FacePoints(faces, feet, points.screen - feet, points.unknown, points.weights)
         return PriorFaces(placed, np.union1d(touched, faces), home, apart)
@@ -160,26 +161,19 @@ class TiledPrior:
         The pixels of a depth map on a face have the moments of its area, and so do the midpoints of its sides.
         """
         found = self.on_faces(mesh, run)
-        points = found.points
+        faces, feet, _, _, weights = found.points
         if self.depths is None:
-            return points.faces, points.feet, points.weights
+            return faces, feet, weights
         corners = mesh.vertices[mesh.faces[found.touched]]
-        middles = (corners + np.roll(corners, 1, axis=1)) / 2
-        weights = np.repeat(self.weight * mesh.areas[found.touched] / 3, 3)
-        places = np.concatenate([middles.reshape(-1, 2), points.feet])
+        middles = ((corners + np.roll(corners, 1, axis=1)) / 2).reshape(-1, 2)
+        shares = np.repeat(self.weight * mesh.areas[found.touched] / 3, 3)
         return (
-            np.concatenate([np.repeat(found.touched, 3), points.faces]),
-            places,
-            np.concatenate([weights, points.weights]),
+            np.concatenate([np.repeat(found.touched, 3), faces]),
+            np.concatenate([middles, feet]),
+            np.concatenate([shares, weights]),
         )
 
-    def terms(
-        self,
-        faces: TileFaces,
-        equations: Mapping[int, Any],
-        offsets: Float,
-        run: Run,
-    ) -> PriorTerms:
+    def terms(self, faces: TileFaces, equations: Mapping[int, Any], offsets: Float, run: Run) -> PriorTerms:
         """Return the terms of the prior on a mesh whose faces have offsets (M,) without it.
 
         ``equations`` are the results of :func:`.tile_equations`.
@@ -192,18 +186,21 @@ class TiledPrior:
         tile = faces.tile[found.points.faces]
 
         def arguments(key: int) -> tuple[Any, ...]:
-            mesh, own = faces.part(key), np.flatnonzero(tile == key)
-            points = found.points.chosen(own)
+            part, points, given = faces.part(key), found.points.chosen(np.flatnonzero(tile == key)), None
             points = points._replace(faces=np.searchsorted(faces.own(key), points.faces).astype(np.int32))
-            pixels = None
             if self.depths is not None:
-                area = window_around(mesh.vertices, Window.whole(self.clean.shape))
-                window = np.array(self.depths[area.rows, area.columns])
-                pixels = DepthWindow(window, self.weight, found.home[mesh.numbers], found.apart)
-            return self.clean, mesh, equations[key], offsets[mesh.numbers], points, pixels
+                window = self._window(window_around(part.vertices, Window.whole(self.clean.shape)))
+                given = window, found.home[part.numbers], found.apart
+            return self.clean, part, equations[key], offsets[part.numbers], points, given, count
 
         tiles = np.unique(faces.tile[found.touched]).tolist()
-        return _gathered(run("terms", tile_terms, LazyArguments(tiles, arguments)), count)
+        results = [unpacked(each) for each in run("terms", tile_terms, LazyArguments(tiles, arguments)).values()]
+        numbers, rows, values, weights = zip(*results, strict=True)
+        return PriorTerms(np.concatenate(numbers), vstack(rows, "csr"), np.concatenate(values), np.concatenate(weights))
+
+    def _window(self, area: Window) -> DepthWindow:
+        assert self.depths is not None
+        return DepthWindow(np.array(self.depths[area.rows, area.columns]), self.weight)
 
     def _home(self, mesh: ScreenMesh, run: Run) -> Int32:
         """Return the label (M,) that the part of the mesh of each face lies on, as :func:`.face_labels` does."""
@@ -211,41 +208,7 @@ class TiledPrior:
         if count == 1:
             return np.ones(len(mesh.faces), np.int32)
         points, face = samples_of_faces(mesh)
-        found = at_points(self.clean, self.grid, points, "homes", components_at, "components", run)
-        return elected_labels(mesh, face, found + 1, count)
-
-    def _owners(self, near: Callable[[int], NearFaces], cover: _Cover, run: Run) -> tuple[LabelledPoints, Int, Int]:
-        """Return points, the faces (K,) that own their pixels, −1 for none, and faces that own others.
-
-        Of a depth map, only the pixels that no face of their label owns become points.
-        """
-        keys = range(self.grid.counts[0] * self.grid.counts[1])
-        if self.depths is None:
-            own = by_tile(self.grid.tile_of(self.points.screen))
-
-            def of_points(key: int) -> tuple[Any, ...]:
-                points = self.points.chosen(own[key])
-                return self.grid.tile(key), near(key), points.screen, points.label
-
-            found = run("faces", point_faces, LazyArguments(own, of_points))
-            faces = np.empty(len(self.points.screen), np.int64)
-            for key, places in own.items():
-                faces[places] = cover.numbered(key, found[key]["faces"])
-            return self.points, faces, np.empty(0, np.int64)
-        depths = self.depths
-
-        def of_pixels(key: int) -> tuple[Any, ...]:
-            window = self.grid.tile(key)
-            return self.clean, window, near(key), np.array(depths[window.rows, window.columns])
-
-        found = run("faces", depth_faces, LazyArguments(keys, of_pixels))
-        screen, depth, label = (
-            np.concatenate([found[key][name] for key in keys]) for name in ("screen", "depth", "label")
-        )
-        unknown, weights = self.clean.camera.unknown_of_depth(depth), np.full(len(depth), self.weight)
-        touched = [cover.numbered(key, found[key]["faces"]) for key in keys]
-        points = LabelledPoints(screen, unknown, weights, label)
-        return points, np.full(len(depth), -1), np.unique(np.concatenate(touched))
+        return elected_labels(mesh, face, at_points(self.clean, self.grid, points, "homes", labels_at, run), count)
 
 
 def _parts(clean: CleanMap, grid: TileGrid, jumps: Jumps, run: Run) -> tuple[CleanMap, Bool]:
@@ -253,51 +216,70 @@ def _parts(clean: CleanMap, grid: TileGrid, jumps: Jumps, run: Run) -> tuple[Cle
     if not jumps.lines:
         return clean, np.ones(clean.components.count + 1, np.bool_)
     parts = find_components(clean.source, run, grid.side, jumps.lines, "parts")
-    found = run("pairs", label_pairs, {key: (clean, parts, grid.tile(key)) for key in grid.tile_keys()})
-    component = np.zeros(parts.count + 1, np.int64)
-    for each in found.values():
-        component[each["pairs"][:, 1]] = each["pairs"][:, 0]
-    whole = np.append(0, parts.areas) == np.append(0, clean.components.areas)[component]
-    return replace(clean, components=parts), whole
+    component = at_points(clean, grid, parts.firsts.astype(np.float64), "pairs", labels_at, run)
+    return replace(clean, components=parts), np.append(True, parts.areas == clean.components.areas[component - 1])
 
 
-def _gathered(found: Mapping[int, Mapping[str, NDArray[Any]]], count: int) -> PriorTerms:
-    """Return the terms of all tiles, over ``count`` faces."""
+def _faces_near_tiles(mesh: ScreenMesh, grid: TileGrid) -> Callable[[int], Int]:
+    """Return what gives the faces of a mesh whose rectangles meet a tile, ascending."""
+    columns = grid.counts[1]
+    low, high = (reduce(end, (mesh.vertices[mesh.faces[:, k]] for k in range(3))) for end in (np.minimum, np.maximum))
+    first, last = (np.stack(np.divmod(grid.tile_of(corner), columns)) for corner in (low, high))
 
-    def joined(name: str) -> NDArray[Any]:
-        return np.concatenate([each[name] for each in found.values()])
+    def faces(tile: int) -> Int:
+        place = np.array(divmod(tile, columns))[:, None]
+        return np.flatnonzero(((first <= place) & (place <= last)).all(axis=0))
 
-    lengths = np.concatenate([np.diff(each["pointers"]) for each in found.values()])
-    pointers = np.concatenate([[0], np.cumsum(lengths)])
-    rows = csr_matrix((joined("numbers"), joined("columns"), pointers), shape=(len(lengths), count))
-    return PriorTerms(joined("faces"), rows, joined("values"), joined("weights"))
+    return faces
 
 
-class _Cover:
-    """The faces of a mesh that may own pixels of each tile."""
+def nearest_labels(clean: CleanMap, tile: Window, screen: Float) -> Arrays:
+    """Return the ``labels`` (K,) of the pixels on or next to which points (K, 2) lie, 0 for points off the mask."""
+    area = tile.grown(AROUND, Window.whole(clean.shape))
+    pixels = nearest_pixels(screen - area.corner, clean.mask_window(area.rows, area.columns))
+    labels = clean.components.labels(area).ravel()
+    return {"labels": np.where(pixels >= 0, labels[pixels], 0)}
 
-    def __init__(self, mesh: ScreenMesh, grid: TileGrid) -> None:
-        low = high = mesh.vertices[mesh.faces[:, 0]]
-        for k in (1, 2):
-            corners = mesh.vertices[mesh.faces[:, k]]
-            low, high = np.minimum(low, corners), np.maximum(high, corners)
-        first, last = grid.tile_of(low), grid.tile_of(high)
-        self._columns = grid.counts[1]
-        self._across = np.flatnonzero(first != last)
-        self._first, self._last = (np.divmod(each[self._across], self._columns) for each in (first, last))
-        alone = np.flatnonzero(first == last)
-        self._alone = alone[np.argsort(first[alone], kind="stable")]
-        self._starts = np.searchsorted(first[self._alone], np.arange(grid.counts[0] * self._columns + 1))
 
-    def faces(self, tile: int) -> Int:
-        """Return the faces whose rectangles meet a tile."""
-        across = np.ones(len(self._across), np.bool_)
-        for first, last, place in zip(self._first, self._last, divmod(tile, self._columns), strict=True):
-            across &= (first <= place) & (place <= last)
-        return np.concatenate([self._alone[self._starts[tile] : self._starts[tile + 1]], self._across[across]])
+def owned_points(clean: CleanMap, tile: Window, near: LabelledFaces, given: LabelledPoints | DepthWindow) -> Arrays:
+    """Return points in a tile, the faces near it (K,) that own them, −1 for none, and all faces that do, packed.
 
-    def numbered(self, tile: int, faces: Integer) -> Int:
-        """Return the faces of the mesh from those of a tile, −1 for none."""
-        numbers = np.append(self.faces(tile), -1)
-        found: Int = numbers[faces]
-        return found
+    Of a depth map, only the pixels that no face of their label owns become points.
+    """
+    points = given.points(clean, tile) if isinstance(given, DepthWindow) else given
+    faces = near.owners(tile, points)
+    chosen = faces < 0 if isinstance(given, DepthWindow) else np.ones(len(faces), np.bool_)
+    return packed((tuple(points.chosen(chosen)), faces[chosen], np.unique(faces[faces >= 0])))
+
+
+def tile_terms(
+    clean: CleanMap,
+    part: TileMesh,
+    equations: Mapping[str, Any],
+    offsets: Float,
+    points: FacePoints,
+    given: tuple[DepthWindow, Int32, Bool] | None,
+    count: int,
+) -> Arrays:
+    """Return the fields of the terms of a prior on the faces of a tile, packed, over all ``count`` faces of the mesh.
+
+    ``equations`` is the result of :func:`.tile_equations`, ``offsets`` (m,) are those of all faces of the part without
+    a prior, ``points`` lie on faces of the tile, which are numbered within the part. Of a depth map, the window around
+    the part is ``given``, with the labels (m,) of its faces, and the labels that are told apart.
+    """
+    area = window_around(part.vertices, Window.whole(clean.shape))
+    camera = window_camera(clean.camera, area.left, area.top)
+    system = PlaneSurface(FaceMeans(part.screen(area), camera, np.array(equations["table"])))
+    points = points._replace(feet=points.feet - area.corner)
+    if given is not None:
+        window, home, apart = given
+        pixels = window.points(clean, area)
+        faces = LabelledFaces(part.vertices, part.faces, home, apart).owners(area, pixels)
+        own = (faces >= 0) & (faces < part.own)
+        screen, unknown, weights, _ = pixels.chosen(own)
+        on_pixels = FacePoints(faces[own], screen - area.corner, np.zeros_like(screen), unknown, weights)
+        points = FacePoints._make(map(np.concatenate, zip(points, on_pixels, strict=True)))
+    terms = face_terms(system, offsets, points)
+    rows = terms.rows.data, part.numbers[terms.rows.indices], terms.rows.indptr
+    matrix = csr_matrix(rows, (len(terms.values), count))
+    return packed((part.numbers[terms.faces], matrix, terms.values, terms.weights))

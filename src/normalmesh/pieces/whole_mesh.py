@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.engine.array_file import Arrays
@@ -13,98 +15,57 @@ from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import CutMesh, edge_ends
 from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.pieces.tile_grid import TileGrid
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
     """All faces at some free vertices: a part of a mesh that can be changed while all other vertices stay.
 
-    Attributes
-    ----------
-    numbers : (n,) int64
-        The vertices in the whole mesh. One at which faces of the piece touch only at a corner occurs several times.
-    vertices : (n, 2)
-        Their positions in the image.
-    faces : (m, 3) int32
-        The faces, of vertices of the piece.
-    free : (n,) bool
-        The vertices that may change. All faces at them belong to the piece.
-    seams : (s, 2) int32
-        Edges of the piece along which depth jumps.
-    unknown : (n,)
-        Unknown of the camera at the vertices; empty if it is not known.
-    component : (n,) int32
-        Component of each vertex before the mesh was cut; empty if it was not.
+    A vertex at which faces of the piece touch only at a corner occurs several times.
     """
 
-    numbers: Int
-    vertices: Float
-    faces: Int32
-    free: Bool
-    seams: Int32
-    unknown: Float
-    component: Int32
+    numbers: Int  # (n,): the vertices in the whole mesh
+    vertices: Float  # (n, 2): their positions in the image
+    faces: Int32  # (m, 3)
+    free: Bool  # (n,): the vertices that may change; all faces at them belong to the piece
+    seams: Int32  # (s, 2): edges of the piece along which depth jumps
+    unknown: Float  # (n,): unknown of the camera at the vertices; empty if it is not known
+    component: Int32  # (n,): component of each vertex before the mesh was cut; empty if it was not
 
 
 @dataclass(eq=False)
 class WholeMesh:
-    """A mesh, most of which waits to be changed.
+    """A mesh, most of which waits to be changed; what is not known yet is empty.
 
-    Attributes
-    ----------
-    vertices : (N, 2)
-    faces : (M, 3) int32
-    waiting : (N,) bool
-        Vertices that have not been free yet.
-    seams : (S, 2) int32
-        Edges along which depth jumps.
-    flipped : (K,) int64
-        Pixels that the mesh covers although they are background, or does not cover although they are foreground, as
-        numbers in the image, ascending.
-    unknown : (N,)
-        Unknown of the camera at the vertices; empty if it is not known.
-    component : (N,) int32
-        Component of each vertex before the mesh was cut; empty if it was not.
-    fixed : (N,) bool
-        Vertices that are never free; empty while all may be.
-    rounds : (R, 2) int64
-        Numbers of flips and moves in the rounds of refinement so far.
-    error : () float64
-        Estimated error of the unknown, in px.
-    done : (4,) float64
-        Collapses, flips and moves of the decimation so far, and the largest cost (px⁴) of a collapse.
-    dropped_lines : () int64
-        Lines of jumps that were left out, because they would have needed too many vertices.
-    levels : (C,) float64
-        What has to be added to the unknown of each component that a prior fixes; empty without a prior.
-    bent : () float64
-        Largest share of a component that points of large weight bend against the normals.
-    torn, moving : (C,) bool
-        Components that are cut, and those that the next round of refinement changes.
-    repeats : Repeats or None
-        Directions in which it repeats: vertices on opposite sides have the same places, and are fixed.
-    method : str
-        How it is solved.
+    Where it repeats, vertices on opposite sides have the same places, and are fixed.
     """
 
     method = "elimination"
     #: Arrays over the vertices; some are empty until they are known.
     OF_VERTICES = ("vertices", "waiting", "unknown", "component", "fixed")
 
-    vertices: Float
-    faces: Int32
-    waiting: Bool
-    seams: Int32
+    vertices: Float  # (N, 2)
+    faces: Int32  # (M, 3)
+    waiting: Bool  # (N,): vertices that have not been free yet
+    seams: Int32  # (S, 2): edges along which depth jumps
+    #: (K,), ascending: numbers in the image of pixels that are covered in the background, or not in the foreground.
     flipped: Int
+    #: (N,): unknown of the camera at the vertices.
     unknown: Float = field(default_factory=lambda: np.empty(0))
+    #: (N,): component of each vertex before the mesh was cut.
     component: Int32 = field(default_factory=lambda: np.empty(0, np.int32))
+    #: (N,): vertices that are never free.
     fixed: Bool = field(default_factory=lambda: np.empty(0, np.bool_))
-    rounds: Int = field(default_factory=lambda: np.empty((0, 2), np.int64))
-    error: Float = field(default_factory=lambda: np.array(0.0))
+    rounds: list[tuple[int, int]] = field(default_factory=list)  # flips and moves of refinement so far
+    error: float = 0.0  # estimated, of the unknown, in px
+    #: (4,): collapses, flips and moves of the decimation so far, and the largest cost (px⁴) of a collapse.
     done: Float = field(default_factory=lambda: np.zeros(4))
-    dropped_lines: Int = field(default_factory=lambda: np.array(0))
+    dropped_lines: int = 0  # lines of jumps that were left out, because they would have needed too many vertices
+    #: (C,): what has to be added to the unknown of each component that a prior fixes.
     levels: Float = field(default_factory=lambda: np.empty(0))
-    bent: Float = field(default_factory=lambda: np.array(0.0))
+    bent: float = 0.0  # largest share of a component that points of large weight bend against the normals
+    #: (C,): components that are cut, and those that the next round of refinement changes.
     torn: Bool = field(default_factory=lambda: np.empty(0, np.bool_))
     moving: Bool = field(default_factory=lambda: np.empty(0, np.bool_))
     repeats: Repeats | None = None
@@ -115,20 +76,20 @@ class WholeMesh:
 
         Vertices at one place that no common edge connects stay apart: foreground pixels that touch at a corner.
         """
-        first = np.cumsum([0, *(len(tile["vertices"]) for tile in tiles)])
-        vertices = np.concatenate([tile["vertices"] for tile in tiles])
-        faces = np.concatenate([tile["faces"] + start for tile, start in zip(tiles, first[:-1], strict=True)])
-        outer = [
-            _boundary(tile["vertices"], tile["faces"]) + start for tile, start in zip(tiles, first[:-1], strict=True)
-        ]
-        pairs = _same_places(vertices, np.concatenate(outer))
-        group = components(pairs, len(vertices)).astype(np.int64)
+        starts = np.cumsum([0, *(len(tile["vertices"]) for tile in tiles[:-1])])
+
+        def joined(name: str, numbers: bool = False) -> NDArray[Any]:
+            return np.concatenate([tile[name] + numbers * start for tile, start in zip(tiles, starts, strict=True)])
+
+        vertices, faces = joined("vertices"), joined("faces", numbers=True)
+        whole = ScreenMesh(vertices, faces)
+        outer = edge_ends(whole, np.flatnonzero(whole.find_opposite() < 0))
+        group = components(_same_places(vertices, outer), len(vertices)).astype(np.int64)
         place = np.unique(group, return_index=True)[1]
-        waiting = np.concatenate([tile["waiting"] for tile in tiles])[place]
-        seams = np.concatenate([tile["seams"] + start for tile, start in zip(tiles, first[:-1], strict=True)])
-        flipped = np.sort(np.concatenate([tile["flipped"] for tile in tiles]))
-        seams = np.unique(np.sort(group[seams], axis=1), axis=0)
-        return cls(vertices[place], group[faces].astype(np.int32), waiting, seams.astype(np.int32), flipped)
+        seams = np.unique(np.sort(group[joined("seams", numbers=True)], axis=1), axis=0).astype(np.int32)
+        waiting = np.concatenate([tile["waiting"] for tile in tiles])
+        flipped = np.sort(joined("flipped"))
+        return cls(vertices[place], group[faces].astype(np.int32), waiting[place], seams, flipped)
 
     def cut(self) -> WholeMesh:
         """Return the mesh cut along its seams, whose vertices are fixed from now on."""
@@ -179,6 +140,23 @@ class WholeMesh:
         near[self.faces[chosen[self.faces].any(axis=1)]] = True
         return near
 
+    def waiting_zones(self, grid: TileGrid, stage: str) -> Int32:
+        """Return the zone (N,) of each vertex that waits and is free in a stage, −1 for others.
+
+        Stages are ``"tiles"``, ``"strips"``, ``"crossings"`` and ``"crossings-2"``.
+        """
+        waiting = np.flatnonzero(self.waiting)
+        zones, points = np.full(len(self.waiting), -1, np.int32), self.vertices[waiting]
+        if stage == "tiles":
+            zones[waiting] = np.where(grid.in_collar(points), -1, grid.tile_of(points))
+        elif stage == "strips":
+            zones[waiting] = grid.strip_of(points)
+        else:
+            zones[waiting] = grid.crossing_of(points)
+            if stage == "crossings":
+                zones[(zones >= 0) & ~grid.is_even(zones)] = -1
+        return zones
+
     def pieces(self, zone: Int32) -> Iterator[tuple[int, Piece]]:
         """Yield the pieces in which vertices are free, by the zone (N,) of each vertex, −1 for none, ascending.
 
@@ -197,31 +175,24 @@ class WholeMesh:
             return
         order = chosen[np.argsort(high[chosen], kind="stable")]
         names, starts = np.unique(high[order], return_index=True)
-        on_seams = self._seam_faces()
         for name, faces in zip(names, np.split(order, starts[1:]), strict=True):
-            yield int(name), self._piece(faces, zone == name, bool(on_seams[faces].any()))
+            yield int(name), self._piece(faces, zone == name)
 
     def _highest(self, values: Integer) -> Integer:
         """Return the largest of the values (N,) at the vertices of each face (M,)."""
         first, second, third = (values[self.faces[:, k]] for k in range(3))
         return np.asarray(np.maximum(np.maximum(first, second), third))
 
-    def _piece(self, chosen: Int, free: Bool, has_seams: bool) -> Piece:
+    def _piece(self, chosen: Int, free: Bool) -> Piece:
         """Return the piece of the chosen faces."""
         numbers, local = np.unique(self.faces[chosen].astype(np.int64), return_inverse=True)
         faces = local.reshape(-1, 3).astype(np.int32)
-        seams = _edges_among(self.seams, numbers, faces) if has_seams else np.empty((0, 2), np.int32)
+        seams = _edges_among(self.seams, numbers, faces)
         cut = CutMesh.at_corners(ScreenMesh(self.vertices[numbers], faces))
         numbers = numbers[cut.origin]
         unknown = self.unknown[numbers] if len(self.unknown) else self.unknown
         component = self.component[numbers] if len(self.component) else self.component
         return Piece(numbers, self.vertices[numbers], cut.mesh.faces, free[numbers], seams, unknown, component)
-
-    def _seam_faces(self) -> Bool:
-        """Return the faces (M,) with a vertex on a seam."""
-        on_seam = np.zeros(len(self.vertices), np.bool_)
-        on_seam[self.seams] = True
-        return np.asarray(on_seam[self.faces].any(axis=1))
 
     def replace(self, changed: list[tuple[Piece, Arrays]]) -> None:
         """Put pieces back that were changed; their free vertices no longer wait.
@@ -238,9 +209,8 @@ class WholeMesh:
         kept_faces = self.faces[~gone[self.faces].any(axis=1)]
         lost = _edge_keys(np.concatenate([piece.numbers[piece.seams] for piece, _ in changed]), len(gone))
         kept_seams = self.seams[~np.isin(_edge_keys(self.seams, len(gone)), lost)]
-        vertices, unknown, faces, seams = [self.vertices], [self.unknown], [kept_faces], [kept_seams]
-        component = [self.component]
-        count = len(self.vertices)
+        faces, seams, count = [kept_faces], [kept_seams], len(self.vertices)
+        of_vertices = {name: [array] for name in self.OF_VERTICES if len(array := getattr(self, name))}
         for piece, result in changed:
             origin = result["origin"]
             stays = (origin >= 0) & ~piece.free[origin]
@@ -249,21 +219,16 @@ class WholeMesh:
             fresh = np.flatnonzero(~stays)
             number[fresh] = count + np.arange(len(fresh))
             count += len(fresh)
-            vertices.append(result["vertices"][fresh])
-            if len(self.unknown):
-                unknown.append(result["unknown"][fresh])
-                component.append(result["component"][fresh])
+            for name, arrays in of_vertices.items():
+                arrays.append(result[name][fresh] if name in result else np.zeros(len(fresh), np.bool_))
             faces.append(number[result["faces"]].astype(np.int32))
             seams.append(number[result["seams"]].astype(np.int32))
         flipped = np.concatenate([result["flipped"] for _, result in changed])
         # A pixel that was flipped back occurs twice.
         flipped, times = np.unique(np.concatenate([self.flipped, flipped]), return_counts=True)
         self.flipped = flipped[times == 1]
-        self.vertices, self.unknown = np.concatenate(vertices), np.concatenate(unknown)
-        self.component = np.concatenate(component)
-        added = np.zeros(count - len(self.waiting), np.bool_)
-        self.fixed = np.append(self.fixed, added) if len(self.fixed) else self.fixed
-        self.waiting = np.append(self.waiting, added)
+        for name, arrays in of_vertices.items():
+            setattr(self, name, np.concatenate(arrays))
         self.faces, self.seams = np.concatenate(faces), np.concatenate(seams)
         self._compact()
 
@@ -283,23 +248,13 @@ def shares(pieces: Mapping[int, Piece], count: int) -> dict[int, int]:
     return dict(zip(pieces, np.diff(ends, prepend=0).tolist(), strict=True))
 
 
-def _boundary(vertices: Float, faces: Int32) -> Int32:
-    """Return the vertices (B, 2) of the boundary edges of a mesh."""
-    mesh = ScreenMesh(vertices, faces)
-    return edge_ends(mesh, np.flatnonzero(mesh.find_opposite() < 0))
-
-
 def _same_places(vertices: Float, edges: Integer) -> Int:
     """Return the pairs of vertices (P, 2) at the ends of edges (E, 2) that occur twice, in opposite directions."""
     places, number = np.unique(vertices[edges].reshape(-1, 2), axis=0, return_inverse=True)
     start, end = number.reshape(-1, 2).T.astype(np.int64)
     forwards, backwards = start * len(places) + end, end * len(places) + start
-    order = np.argsort(backwards, kind="stable")
-    found = np.searchsorted(backwards[order], forwards)
-    found = order[np.minimum(found, len(order) - 1)]
-    twice = np.flatnonzero(backwards[found] == forwards)
-    one, other = edges[twice], edges[found[twice]][:, ::-1]
-    return np.stack([one.ravel(), other.ravel()], axis=1)
+    _, here, there = np.intersect1d(forwards, backwards, return_indices=True)
+    return np.stack([edges[here].ravel(), edges[there][:, ::-1].ravel()], axis=1)
 
 
 def _edge_keys(edges: Integer, count: int) -> Int:

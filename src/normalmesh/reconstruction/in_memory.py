@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from normalmesh.array_types import Integer
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.rounds import decimate_levels
 from normalmesh.decimation.stopping import StoppingRule
-from normalmesh.engine.runner import Runner
 from normalmesh.evaluation.metrics import mean_angle
 from normalmesh.integration.integrated_mesh import IntegratedMesh
 from normalmesh.integration.integration_options import IntegrationOptions
@@ -33,31 +33,23 @@ from normalmesh.reconstruction.presets import Preset
 from normalmesh.runtime.memory_budget import hold_memory, require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress
 
+if TYPE_CHECKING:
+    from normalmesh.engine.engine import Engine
+
+Kept = TypeVar("Kept")
 logger = logging.getLogger(__name__)
 
 
 @dataclass
 class InMemory:
-    """The stages of a reconstruction in one piece.
-
-    Attributes
-    ----------
-    normal_map : NormalMap
-    options : Preset
-    estimate : Estimate
-        What the work takes, for the progress and for checks of the memory.
-    monitor : Monitor
-    repeats : Repeats or None
-    runner : Runner
-        Keeps results, if work can go on after an interruption.
-    """
+    """The stages of a reconstruction in one piece; see :class:`.Stages`."""
 
     normal_map: NormalMap
     options: Preset
-    estimate: Estimate
+    estimate: Estimate  # of what the work takes, for the progress and for checks of the memory
     monitor: Monitor
     repeats: Repeats | None = None
-    runner: Runner = field(default_factory=Runner)
+    engine: Engine | None = None  # keeps results, if work can go on after an interruption
     noise: MapNoise | None = None
     clean: NormalMap | None = None
     jumps: Jumps | None = None
@@ -65,12 +57,10 @@ class InMemory:
 
     @property
     def foreground(self) -> int:
-        """Number of pixels of the foreground."""
         return self.estimate.counts.foreground
 
     @property
     def integration(self) -> IntegrationOptions:
-        """Options of the integration."""
         return self.options.integration
 
     def begin(self) -> None:
@@ -91,12 +81,14 @@ class InMemory:
         return self.noise
 
     def find_jumps(self, given: GivenJumps) -> Jumps:
-        """Find the jumps."""
         if self.jumps is None:
             self.monitor.begin("jumps")
-            self.jumps = self.runner.kept("jumps", partial(self._jumps, given))
+            self.jumps = self._kept("jumps", partial(self._jumps, given))
             self.monitor.advance(self.estimate.jump_seconds)
         return self.jumps
+
+    def _kept(self, name: str, make: Callable[[], Kept]) -> Kept:
+        return make() if self.engine is None else self.engine.kept(name, make)
 
     def _jumps(self, given: GivenJumps) -> Jumps:
         """Return the jumps, given or found; the hierarchy is kept if it was needed."""
@@ -121,13 +113,12 @@ class InMemory:
         part = self.monitor.part(self.estimate.decimation_seconds)
         hierarchy, self.hierarchy = self.hierarchy, None
         decimated = partial(decimate_levels, self.clean, rules, self.options.decimation, part, self.jumps.lines)
-        meshes = self.runner.kept("meshes", lambda: list(decimated(hierarchy)))
+        meshes = self._kept("meshes", lambda: list(decimated(hierarchy)))
         hierarchy = None
         while meshes:
             yield meshes.pop(0)
 
     def solve(self, mesh: DecimatedMesh) -> IntegratedMesh:
-        """Solve a mesh for the first time."""
         assert self.clean is not None
         assert self.noise is not None
         part = self.monitor.part(self.estimate.integration_seconds(len(mesh.vertices)))
@@ -135,7 +126,6 @@ class InMemory:
         return solve(mesh, self.normal_map, self.clean, self.noise, self.integration, self.jumps, monitor)
 
     def trial(self, rule: StoppingRule, on_progress: OnProgress | None) -> InMemory:
-        """Return the stages of another surface of the same map, whose noise and jumps are known."""
         estimate = Estimate.of(self.estimate.counts, rule, self.options.decimation.start, cuts=False)
         require_memory(estimate.mesh_bytes, "the reconstruction", REMEDY)
         return replace(self, estimate=estimate, monitor=Monitor(on_progress, estimate.seconds))
@@ -147,5 +137,4 @@ class InMemory:
         return mean_angle(surface, without_slope(self.normal_map, surface.repeats.mean_slope))
 
     def labels(self) -> Integer:
-        """Return the 4-connected component (H, W) of each pixel of the mask, from 1 on."""
         return self.normal_map.component_labels[0]

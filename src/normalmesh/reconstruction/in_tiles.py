@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from normalmesh.array_types import Float, Int32
 from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.engine.array_file import Arrays
 from normalmesh.engine.engine import Engine
-from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.evaluation.metrics import mean_of_angles, sum_of_angles
 from normalmesh.integration.height_noise import component_noises
 from normalmesh.integration.integration_options import IntegrationOptions
@@ -26,14 +25,13 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import MapNoise, given_noise
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.integration_tasks import components_at
+from normalmesh.pieces.clean_map import CleanMap, at_points, labels_at
 from normalmesh.pieces.map_windows import Window, WindowedMap, filled_window
 from normalmesh.pieces.mask_components import find_components
 from normalmesh.pieces.mesh_in_pieces import DECIMATE, MeshInPieces
 from normalmesh.pieces.repeating_map import level_map
 from normalmesh.pieces.tile_faces import TileFaces, TileMesh
-from normalmesh.pieces.tile_grid import TileGrid, at_points
+from normalmesh.pieces.tile_grid import TileGrid
 from normalmesh.pieces.tile_jumps import tiled_jumps, tiled_jumps_along
 from normalmesh.pieces.tile_levelling import levelled_tiles, warn_of_sides
 from normalmesh.pieces.tile_noise import find_noise
@@ -50,64 +48,50 @@ class Decimated(NamedTuple):
 
     mesh: WholeMesh
     target: int | None
-    runner: Engine
+    engine: Engine
 
 
 @dataclass
 class InTiles:
-    """The stages of a reconstruction in tiles.
+    """The stages of a reconstruction in tiles; see :class:`.Stages`."""
 
-    Attributes
-    ----------
-    normal_map : WindowedMap
-        The map, which all workers can read.
-    options : Preset
-    runner : Engine
-    side
-        Side of a tile in px.
-    """
-
-    normal_map: WindowedMap
+    normal_map: WindowedMap  # which all workers can read
     options: Preset
-    runner: Engine
-    side: int
+    engine: Engine
+    side: int  # of a tile in px
 
     def __post_init__(self) -> None:
-        self.components = find_components(self.normal_map, self.runner.run, self.side)
+        self.components = find_components(self.normal_map, self.engine.run, self.side)
         self.repeats = Repeats.of(self.options.decimation.tileable, self.normal_map.shape)
         if self.repeats is not None:
-            warn_of_sides(self.normal_map, self.repeats, self.runner.run, self.side, stacklevel=9)
+            warn_of_sides(self.normal_map, self.repeats, self.engine.run, self.side)
         self.noise: MapNoise | None = None
         self.jumps: Jumps | None = None
         self.prior: TiledPrior | None = None
 
     @classmethod
-    def of(cls, normal_map: NormalMap | MapOnDisk, options: Preset, runner: Engine, side: int) -> InTiles:
+    def of(cls, normal_map: NormalMap | MapOnDisk, options: Preset, engine: Engine, side: int) -> InTiles:
         """Return the stages for a map: one in memory is copied to the work folder for other processes."""
-        if isinstance(normal_map, NormalMap) and not runner.is_here:
-            normal_map = MapOnDisk.of(normal_map, runner.folder.path / "map")
-        return cls(normal_map, options, runner, side)
+        if isinstance(normal_map, NormalMap) and not engine.workers.is_here:
+            normal_map = MapOnDisk.of(normal_map, engine.folder.path / "map")
+        return cls(normal_map, options, engine, side)
 
     @property
     def monitor(self) -> Monitor:
-        """Where progress is reported."""
-        return self.runner.monitor
+        return self.engine.monitor
 
     @property
     def foreground(self) -> int:
-        """Number of pixels of the foreground."""
         return int(self.components.areas.sum())
 
     @property
     def integration(self) -> IntegrationOptions:
-        """Options of the integration."""
         return self.options.integration
 
     def find_noise(self) -> MapNoise:
-        """Find the noise of the map, given or estimated."""
         if self.noise is None:
             if self.integration.noise is None:
-                self.noise = find_noise(self.normal_map, self.components, self.runner.run, self.side)
+                self.noise = find_noise(self.normal_map, self.components, self.engine.run, self.side)
             else:
                 self.noise = given_noise(self.integration.noise, self.foreground)
             self.clean = CleanMap(self.normal_map, self.components, self.noise, repeats=self.repeats)
@@ -117,9 +101,9 @@ class InTiles:
     def find_jumps(self, given: GivenJumps) -> Jumps:
         """Find the jumps, and where a prior holds the parts between them."""
         if self.jumps is None:
-            self.jumps = self.runner.kept("jumps", partial(self._jumps, given))
+            self.jumps = self.engine.kept("jumps", partial(self._jumps, given))
             if self.integration.prior is not None:
-                run = self.runner.under("prior-").run
+                run = self.engine.under("prior-").run
                 self.prior = TiledPrior.of(self.integration, self.clean, self.grid, self.jumps, run)
         return self.jumps
 
@@ -129,7 +113,7 @@ class InTiles:
             return Jumps()
         if isinstance(given, Jumps):
             return given
-        run = self.runner.under("search-").run
+        run = self.engine.under("search-").run
         if given is not None:
             return tiled_jumps_along(given, self.clean, run, self.side)
         return tiled_jumps(self.clean, self.integration.discontinuities, run, self.side, self.integration.min_certainty)
@@ -138,49 +122,42 @@ class InTiles:
         """Yield the mesh of each rule, cut along the jumps; each begins with the pixels."""
         assert self.jumps is not None
         for number, rule in enumerate(rules):
-            runner = self.runner.under(f"{number}-") if len(rules) > 1 else self.runner
-            run = runner.under(DECIMATE).run
+            engine = self.engine.under(f"{number}-") if len(rules) > 1 else self.engine
+            run = engine.under(DECIMATE).run
             arguments = self.clean, self.grid, rule, self.options.decimation, run, self.jumps.lines
-            mesh = runner.kept("decimated", partial(decimate_in_pieces, *arguments)).cut()
-            yield Decimated(mesh, rule.target(self.foreground), runner)
+            mesh = engine.kept("decimated", partial(decimate_in_pieces, *arguments)).cut()
+            yield Decimated(mesh, rule.target(self.foreground), engine)
 
     def solve(self, mesh: Decimated) -> MeshInPieces:
-        """Solve a mesh for the first time."""
         assert self.noise is not None
         assert self.jumps is not None
-        whole, target, runner = mesh
-        run = runner.run
-        labels = partial(
-            at_points, self.clean, self.grid, stage="labels", task=components_at, name="components", run=run
-        )
-        noises = component_noises(self.noise, whole.screen(), whole.component, lambda points: labels(points) + 1)
+        whole, target, engine = mesh
+        run = engine.run
+        labels = partial(at_points, self.clean, self.grid, stage="labels", task=labels_at, run=run)
+        noises = component_noises(self.noise, whole.screen(), whole.component, labels)
         of_heights, jumps = with_rounding(noises, self.noise.rounding), self.jumps
         if whole.repeats is not None:
             jumps, whole.repeats = levelled_tiles(self.clean, whole.repeats, jumps, self.grid, run)
-        return MeshInPieces(whole, self.clean, self.grid, noises, of_heights, jumps, self.prior, target, runner)
+        return MeshInPieces(whole, self.clean, self.grid, noises, of_heights, jumps, self.prior, target, engine)
 
     def trial(self, rule: StoppingRule, on_progress: OnProgress | None) -> InTiles:
-        """Return the stages of another surface of the same map, whose noise and jumps are known."""
         other = copy(self)
-        other.runner = self.runner.under(f"{rule.vertices}-")
+        other.engine = self.engine.under(f"{rule.vertices}-")
         return other
 
     def mean_angle(self, surface: Surface) -> float:
-        """Return the mean angle in degrees between faces and normals; pixels that no face covers count as 90°."""
         mesh, camera = ScreenMesh(surface.screen, surface.faces), self.normal_map.camera
         faces, unknown = TileFaces.of(mesh, self.grid), camera.unknown_of_depth(camera.depth(surface.vertices))
-        normal_map = level_map(self.normal_map, surface.repeats)
-
-        def arguments(tile: int) -> tuple[Any, ...]:
-            return normal_map, faces.part(tile, rings=False), unknown[faces.vertices(tile, rings=False)]
-
-        run = self.runner.under(f"{len(surface.vertices)}-").run
-        found = run("angles", tile_angles, LazyArguments(faces.tiles, arguments)).values()
+        normal_map, run = (
+            level_map(self.normal_map, surface.repeats),
+            self.engine.under(f"{len(surface.vertices)}-").run,
+        )
+        arguments = tile_angles, normal_map, lambda _, part: (unknown[part.corners],)
+        found = faces.ask(run, "angles", *arguments, rings=False).values()
         total, covered = (sum(float(each[name]) for each in found) for name in ("total", "covered"))
         return mean_of_angles(total, covered, self.foreground)
 
     def labels(self) -> Int32:
-        """Return the 4-connected component (H, W) of each pixel of the mask, from 1 on."""
         return self.components.labels(Window.whole(self.normal_map.shape))
 
 

@@ -1,26 +1,28 @@
-"""Reconstruction of a surface from a normal map."""
+"""Reconstruction of surfaces from a normal map: of one, in tiles, or of levels of detail."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING, Unpack
 
 from numpy.typing import ArrayLike
 
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
+from normalmesh.decimation.rounds import checked_levels
 from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map_like import NormalMapLike
-from normalmesh.reconstruction.driver import surfaces_of
 from normalmesh.reconstruction.estimates import Estimate
-from normalmesh.reconstruction.prelude import Request
-from normalmesh.reconstruction.shortfalls import report_shortfalls
+from normalmesh.reconstruction.prelude import TILE, Request
 from normalmesh.runtime.monitor import Progress
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from normalmesh.reconstruction.tiling import Tiling
 
 
@@ -101,8 +103,131 @@ def reconstruct(
     >>> surface = nm.reconstruct(normal_map, vertices=500, units="mm")
     """
     rule = StoppingRule(vertices, threshold, compression)
-    request = Request.of(normal_map, preset, decimation, integration, tileable, jumps, tiles)
-    with request.stages([rule], partial(Estimate.of, rule=rule), threads, memory_limit, progress) as stages:
-        (surface,) = surfaces_of(stages, [rule], jumps)
-    report_shortfalls(surface)
-    return surface
+    request = Request.of(
+        normal_map, preset, decimation, integration, tileable, jumps, tiles, threads, memory_limit, progress
+    )
+    return request.surfaces([rule], partial(Estimate.of, rule=rule))[0]
+
+
+def reconstruct_tiled(
+    normal_map: NormalMapLike,
+    *,
+    vertices: int | None = None,
+    threshold: float | None = None,
+    compression: float | None = None,
+    tileable: bool | str = False,
+    tiles: int = TILE,
+    client: Client | str | None = None,
+    workers: int | None = None,
+    work: str | PathLike[str] | None = None,
+    keep_work: bool = False,
+    decimation: DecimationOptions | DecimationKeywords | None = None,
+    threads: int | None = None,
+    memory_limit: float | None = None,
+    jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
+    progress: Progress = None,
+    **integration: Unpack[IntegrationKeywords],
+) -> Surface:
+    """Reconstruct a surface from a normal map in tiles, which need not fit into memory together.
+
+    Work goes on in several processes or on a cluster, and is kept in a folder: after an interruption, the same call
+    goes on where it ended, and gives the same surface. The surface does not depend on the number of processes.
+
+    Parameters
+    ----------
+    normal_map
+        A map or an array in memory, a map that stays on disk (:meth:`NormalMap.open`), or the path of a file to open
+        in that way.
+    vertices, threshold, compression
+        Where to stop: one of them, see :func:`reconstruct`; by default ``compression=0.98``.
+    tileable
+        Whether the map repeats, as textures do: True, or ``"x"`` or ``"y"`` for one direction only.
+    tiles
+        Side of a tile in pixels, a multiple of 128. A process needs about 60 bytes per pixel of a tile.
+    client
+        The client of a Dask cluster (``distributed.Client``), or the address of its scheduler. All its workers must
+        have the same normalmesh, and see ``work`` under the same path. By default processes are started on this
+        machine. This requires ``pip install 'normalmesh[cluster]'``.
+    workers
+        Number of processes to start on this machine; 0 works in this process only. By default as many as there are
+        cores and memory for; without Dask, 0. A program that starts processes must be a file whose work begins below
+        ``if __name__ == "__main__":``.
+    work
+        Folder for intermediate results, on a disk that all workers share. It is made if it is missing. If it holds work
+        of the same map and options, that is used; of others, an error is raised. By default a temporary folder.
+    keep_work
+        Keep the folder after success. After a failure it is kept in any case, and named in a note of the exception.
+    decimation, jumps, progress, **integration
+        As for :func:`reconstruct`. A depth map as ``prior`` may be a ``numpy.memmap``, which is read tile by tile.
+    threads
+        Number of cores to use on this machine, by default all.
+    memory_limit
+        Maximal number of bytes that all processes on this machine may use; by default what is available.
+
+    Returns
+    -------
+    Surface
+        As from :func:`reconstruct`: if one tile holds the map, the same.
+
+    Raises
+    ------
+    NormalMeshError
+        An option is invalid, the folder holds other work, or disk or memory do not suffice. These are found before
+        work begins.
+    """
+    from normalmesh.reconstruction.tiling import Tiling
+
+    return reconstruct(
+        normal_map,
+        vertices=vertices,
+        threshold=threshold,
+        compression=compression,
+        tileable=tileable,
+        decimation=decimation,
+        threads=threads,
+        memory_limit=memory_limit,
+        tiles=Tiling(tiles, client, workers, work, keep_work),
+        jumps=jumps,
+        progress=progress,
+        **integration,
+    )
+
+
+def reconstruct_levels(
+    normal_map: NormalMapLike,
+    vertices: Sequence[int],
+    *,
+    tileable: bool | str = False,
+    decimation: DecimationOptions | DecimationKeywords | None = None,
+    threads: int | None = None,
+    memory_limit: float | None = None,
+    tiles: int | Tiling | None = None,
+    jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
+    progress: Progress = None,
+    **integration: Unpack[IntegrationKeywords],
+) -> list[Surface]:
+    """Reconstruct surfaces with ever fewer vertices, for viewers that choose one by its distance.
+
+    One decimation passes through all of them, so that each mesh is a coarser version of the one before. Each mesh is
+    integrated separately.
+
+    Parameters
+    ----------
+    normal_map
+        As for :func:`reconstruct`.
+    vertices
+        Decreasing numbers of vertices, cuts included.
+    tileable, decimation, threads, memory_limit, tiles, jumps, progress, **integration
+        As for :func:`reconstruct`.
+
+    Returns
+    -------
+    list of Surface
+        Finest first; the first is the same as from :func:`reconstruct`.
+    """
+    targets = checked_levels(vertices)
+    rules, estimated = [StoppingRule(vertices=target) for target in targets], partial(Estimate.levels, vertices=targets)
+    request = Request.of(
+        normal_map, "default", decimation, integration, tileable, jumps, tiles, threads, memory_limit, progress
+    )
+    return request.surfaces(rules, estimated)

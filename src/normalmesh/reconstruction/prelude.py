@@ -3,53 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.stopping import StoppingRule
-from normalmesh.engine.runner import Runner
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.integration_options import IntegrationKeywords
+from normalmesh.integration.levelling import check_repeating_map
 from normalmesh.mesh.jumps import Jumps
+from normalmesh.mesh.repeats import Repeats
+from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
-from normalmesh.reconstruction.driver import GivenJumps, Stages
+from normalmesh.reconstruction.driver import GivenJumps, Stages, surfaces_of
 from normalmesh.reconstruction.estimates import Estimate
 from normalmesh.reconstruction.in_memory import InMemory
-from normalmesh.reconstruction.presets import Preset, check_in_tiles, checked_options, checked_repeats
+from normalmesh.reconstruction.presets import Preset, check_in_tiles, checked_options
+from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.memory_budget import limited_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
 from normalmesh.runtime.progress_bar import progress_shown
 from normalmesh.runtime.threads import limited_threads
 
 if TYPE_CHECKING:
+    from normalmesh.engine.engine import Engine
     from normalmesh.maps.maps_on_disk import MapOnDisk
     from normalmesh.reconstruction.tiling import Tiling
 
+#: Default side of a tile in pixels.
+TILE = 4096
 #: Estimates work from the counts of a mask, the start mesh, and whether jumps are searched.
 Estimated = Callable[..., Estimate]
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for, beside the numbers of vertices: the arguments that all reconstructions have in common.
+    """What is asked for, beside the numbers of vertices: the arguments that all reconstructions have in common."""
 
-    Attributes
-    ----------
-    normal_map
-        The map, which stays on disk if it is given by its path and reconstructed in tiles.
-    options : Preset
-    jumps
-    tiling : Tiling or None
-    """
-
-    normal_map: NormalMap | MapOnDisk
+    normal_map: NormalMap | MapOnDisk  # on disk if it is given by its path and reconstructed in tiles
     options: Preset
     jumps: GivenJumps
     tiling: Tiling | None
+    threads: int | None
+    memory_limit: float | None
+    progress: Progress
 
     @classmethod
     def of(
@@ -60,7 +60,10 @@ class Request:
         integration: IntegrationKeywords,
         tileable: bool | str,
         jumps: GivenJumps,
-        tiles: int | Tiling | None = None,
+        tiles: int | Tiling | None,
+        threads: int | None,
+        memory_limit: float | None,
+        progress: Progress,
     ) -> Request:
         """Return the request of a caller, or raise an error before work begins."""
         opened: NormalMap | MapOnDisk
@@ -77,53 +80,53 @@ class Request:
             check_in_tiles(opened, options)
         if jumps is not None and not options.integration.cuts:
             raise NormalMeshError('jumps need formulation="facets", and discontinuities other than False')
-        return cls(opened, options, jumps, tiling)
+        return cls(opened, options, jumps, tiling, threads, memory_limit, progress)
 
-    @property
-    def foreground(self) -> int:
-        """Number of pixels of the foreground."""
-        return self.normal_map.foreground
+    def surfaces(self, rules: Sequence[StoppingRule], estimated: Estimated) -> list[Surface]:
+        """Return the surface of each rule, finest first, and warn of what they lack."""
+        with self.stages(rules, estimated) as stages:
+            surfaces = list(surfaces_of(stages, rules, self.jumps))
+        for surface in surfaces:
+            report_shortfalls(surface)
+        return surfaces
 
     @contextmanager
-    def stages(
-        self,
-        rules: Sequence[StoppingRule],
-        estimated: Estimated,
-        threads: int | None,
-        memory_limit: float | None,
-        progress: Progress,
-    ) -> Iterator[Stages]:
+    def stages(self, rules: Sequence[StoppingRule], estimated: Estimated) -> Iterator[Stages]:
         """Limit threads and memory, show progress, and yield the stages."""
-        with limited_memory(memory_limit), limited_threads(threads), progress_shown(progress) as on_progress:
-            if self.tiling is None:
-                yield from self._finished(self._in_memory(estimated, on_progress, Runner()))
-                return
-            monitor = Monitor(on_progress)
-            arguments = self.normal_map, rules, self.options, self.jumps, monitor, threads
-            with self.tiling.started(*arguments) as runner:
-                if self.tiling.holds(self.normal_map.shape):
-                    yield from self._finished(self._in_memory(estimated, on_progress, runner))
-                    return
+        with (
+            limited_memory(self.memory_limit),
+            limited_threads(self.threads),
+            progress_shown(self.progress) as on_progress,
+            self._engine(rules, Monitor(on_progress)) as engine,
+        ):
+            stages: Stages
+            if engine is None or self.tiling is None or self.tiling.holds(self.normal_map.shape):
+                stages = self._in_memory(estimated, on_progress, engine)
+            else:
                 from normalmesh.reconstruction.in_tiles import InTiles
 
-                yield from self._finished(InTiles.of(self.normal_map, self.options, runner, self.tiling.side))
+                stages = InTiles.of(self.normal_map, self.options, engine, self.tiling.side)
+            yield stages
+            stages.monitor.finish()
 
-    @staticmethod
-    def _finished(stages: Stages) -> Iterator[Stages]:
-        """Yield the stages, and report the end."""
-        yield stages
-        stages.monitor.finish()
+    def _engine(self, rules: Sequence[StoppingRule], monitor: Monitor) -> AbstractContextManager[Engine | None]:
+        """Return what starts the engine that keeps results, if work is in tiles."""
+        if self.tiling is None:
+            return nullcontext()
+        return self.tiling.started(self.normal_map, rules, self.options, self.jumps, monitor, self.threads)
 
-    def _in_memory(self, estimated: Estimated, on_progress: OnProgress | None, runner: Runner) -> InMemory:
+    def _in_memory(self, estimated: Estimated, on_progress: OnProgress | None, engine: Engine | None) -> InMemory:
         """Return the stages of the whole map, whose work has begun."""
         given, options = as_normal_map(self.normal_map), self.options
         # What the map finds out about itself is kept for as long as the reconstruction, not as long as the map.
         normal_map = NormalMap.cleaned(given.normals, given.mask, given.camera, given.repairs)
-        repeats = checked_repeats(normal_map, options, stacklevel=8)
+        repeats = Repeats.of(options.decimation.tileable, normal_map.shape)
+        if repeats is not None:
+            check_repeating_map(normal_map, repeats)
         searched = options.integration.cuts and not isinstance(self.jumps, Jumps)
         estimate = estimated(
             MaskCounts.of(normal_map.mask, normal_map.component_labels), start=options.decimation.start, cuts=searched
         )
-        stages = InMemory(normal_map, options, estimate, Monitor(on_progress, estimate.seconds), repeats, runner)
+        stages = InMemory(normal_map, options, estimate, Monitor(on_progress, estimate.seconds), repeats, engine)
         stages.begin()
         return stages

@@ -9,7 +9,7 @@ from normalmesh.decimation.decimation_options import DecimationKeywords, Decimat
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.integration.cotangent import PAPER_CLAMP
 from normalmesh.integration.integration_options import IntegrationKeywords, IntegrationOptions
-from normalmesh.integration.levelling import check_repeating, check_repeating_map, check_sides
+from normalmesh.integration.levelling import check_repeating, check_sides
 from normalmesh.integration.prior import check_prior
 from normalmesh.maps.maps_on_disk import MapOnDisk
 from normalmesh.mesh.repeats import Repeats, checked_tileable
@@ -58,23 +58,15 @@ def checked_options(
     return options
 
 
-def checked_repeats(normal_map: NormalMap, options: Preset, stacklevel: int) -> Repeats | None:
-    """Return the directions in which a map should repeat, if any, after it was checked for that."""
-    repeats = Repeats.of(options.decimation.tileable, normal_map.shape)
-    if repeats is not None:
-        check_repeating_map(normal_map, repeats, stacklevel)
-    return repeats
-
-
 def check_in_tiles(normal_map: NormalMap | MapOnDisk, options: Preset) -> None:
     """Raise an error for options that are not possible in several tiles, or if the map should repeat and cannot."""
-    whole = {
-        "start": (options.decimation.start, "adaptive"),
-        "locked": (options.decimation.locked, None),
-        "formulation": (options.integration.formulation, "facets"),
-    }
-    for name, (value, needed) in whole.items():
-        if (value is not None) if needed is None else (value != needed):
+    decimation, integration = options.decimation, options.integration
+    for name, value, is_possible in (
+        ("start", decimation.start, decimation.start == "adaptive"),
+        ("locked", decimation.locked, decimation.locked is None),
+        ("formulation", integration.formulation, integration.formulation == "facets"),
+    ):
+        if not is_possible:
             raise NormalMeshError(
                 f"{name}={repr_for_error(value)} is not possible in several tiles; reconstruct without them"
             )

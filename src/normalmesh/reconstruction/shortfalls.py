@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 
-from normalmesh.errors import ShortfallWarning, count_text
+from normalmesh.errors import ShortfallWarning, count_text, warn_caller
 from normalmesh.mesh.origin import Decimation, Tolerance
 from normalmesh.mesh.surface import Surface
 
@@ -51,6 +50,6 @@ def _missed(tolerance: Tolerance, surface: Surface) -> Iterator[str]:
 
 
 def report_shortfalls(surface: Surface) -> None:
-    """Warn of what a surface lacks, on behalf of the caller of the function that calls this one."""
+    """Warn of what a surface lacks, on behalf of the caller."""
     for text in shortfalls(surface):
-        warnings.warn(text, ShortfallWarning, stacklevel=3)
+        warn_caller(text, ShortfallWarning)

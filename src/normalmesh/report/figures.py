@@ -35,23 +35,7 @@ ExplainedRows = list[tuple[str, str, str]]
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of a report.
-
-    Attributes
-    ----------
-    headline
-        The most important figures.
-    details
-        All other figures.
-    stages
-        Seconds by stage of the run.
-    warnings
-        One sentence each.
-    convention
-        Diagnosis of the convention, several lines.
-    looks
-        How the surface looks: name, value, and an explanation.
-    """
+    """The figures of a report: headline, details, seconds by stage, warnings, convention and looks."""
 
     headline: Rows
     details: Rows
@@ -170,11 +154,7 @@ def _about_looks(looks: Looks) -> ExplainedRows:
     teeth = f"{looks.teeth:.1f}°, {looks.turning:.1f}° per px" if np.isfinite(looks.teeth) else "none"
     off = f"{looks.off_30:.2f} % by more than 30°, {looks.off_60:.2f} % by more than 60°"
     return [
-        (
-            "Cuts",
-            f"{looks.cut_length:.0f} px",
-            "length of the cuts at depth jumps; in a relief, they are cracks",
-        ),
+        ("Cuts", f"{looks.cut_length:.0f} px", "length of the cuts at depth jumps; in a relief, they are cracks"),
         ("Teeth", teeth, "mean angle by which cuts turn at a vertex, without tips; above 25° teeth are visible"),
         ("Bad area", f"{looks.bad_area:.2f} %", "area of faces more than 45° off their pixels, or without any"),
         ("Area off its pixels", off, "area of faces whose normals differ from the mean of their pixels"),

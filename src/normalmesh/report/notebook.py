@@ -7,9 +7,8 @@ from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING, TypeVar
 
-from normalmesh.report.embedded_pictures import normals_address
 from normalmesh.report.figures import Rows, about_map, count
-from normalmesh.report.page import embedded_page
+from normalmesh.report.page import embedded_page, normals_address
 
 if TYPE_CHECKING:
     from normalmesh.mesh.surface import Surface

@@ -28,16 +28,8 @@ UNKNOWN = 255
 class Geometry:
     """A mesh to be displayed.
 
-    Attributes
-    ----------
-    vertices, faces
-        Positions (N, 3), and vertex indices of the faces (M, 3).
-    values
-        Values (N,) of each shading by name, from 0 to 1; NaN where unknown.
-    coordinates
-        Texture coordinates (N, 2) from 0 to 1, with the origin at the bottom left.
-    cuts
-        Vertices (K, 2) of the edges along which the mesh is cut.
+    ``values`` (N,) of each shading are from 0 to 1, NaN where unknown; texture ``coordinates`` (N, 2) from 0 to 1, with
+    the origin at the bottom left; ``cuts`` (K, 2) the vertices of the edges along which the mesh is cut.
     """
 
     vertices: Float
@@ -76,15 +68,13 @@ class Geometry:
     def _merged(self, place: Integer, faces: Integer) -> Geometry:
         """Return the geometry whose vertices are the means of those that have the same ``place`` (N,)."""
         cuts = None if self.cuts is None else place[self.cuts]
-        return Geometry(
-            np.stack([_means(place, column) for column in self.vertices.T], axis=1),
-            faces.astype(np.int32),
-            {name: _means(place, values) for name, values in self.values.items()},
-            None
-            if self.coordinates is None
-            else np.stack([_means(place, column) for column in self.coordinates.T], axis=1),
-            None if cuts is None else cuts[cuts[:, 0] != cuts[:, 1]].astype(np.int32),
-        )
+        vertices = np.stack([_means(place, column) for column in self.vertices.T], axis=1)
+        values = {name: _means(place, values) for name, values in self.values.items()}
+        coordinates = self.coordinates
+        if coordinates is not None:
+            coordinates = np.stack([_means(place, column) for column in coordinates.T], axis=1)
+        cuts = None if cuts is None else cuts[cuts[:, 0] != cuts[:, 1]].astype(np.int32)
+        return Geometry(vertices, faces.astype(np.int32), values, coordinates, cuts)
 
     def packed(self) -> tuple[str, dict[str, Any]]:
         """Return the compressed arrays in Base64, and the layout from which the viewer decodes them."""

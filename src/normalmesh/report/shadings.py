@@ -11,8 +11,7 @@ from normalmesh.integration.uncertainty import UncertaintySummary
 from normalmesh.mesh.cut_mesh import edge_ends, slits
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.pictures.frame import Frame
-from normalmesh.pictures.surface_fields import angular_errors
+from normalmesh.pictures.frame import Frame, angular_errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +27,8 @@ class Shading:
 class AngularErrors:
     """Angles in degrees between the faces of a surface and the normals of the pixels that they cover.
 
-    Attributes
-    ----------
-    mean, median, high
-        Mean, median and 95th percentile over the pixels; NaN if no pixel is covered.
-    at_vertices
-        Means (N,) over the pixels of the faces around each vertex; NaN if there are none.
+    Mean, median and 95th percentile over the pixels, and means (N,) over the pixels of the faces around each vertex;
+    NaN where no pixel is covered.
     """
 
     mean: float
@@ -70,16 +65,9 @@ def uncertainty_shading(found: UncertaintySummary) -> Shading:
 
 
 def density(points: Float, faces: Int32, unit: str | None) -> Shading:
-    """Return the vertex density as a shading on a logarithmic scale.
+    """Return the vertex density as a shading on a logarithmic scale, from vertices (N, 2 or 3) and faces (M, 3).
 
-    Parameters
-    ----------
-    points
-        Positions (N, 2 or 3) of the vertices, on the screen or in space.
-    faces
-        Vertex indices (M, 3).
-    unit
-        Unit of the positions, for a scale in vertices per 100 square units; None: relative to the mean.
+    The scale is in vertices per 100 square units, or relative to the mean if there is no unit.
     """
     sides = [points[faces[:, k]] - points[faces[:, 0]] for k in (1, 2)]
     squares = [(a * b).sum(axis=1) for a, b in ((sides[0], sides[0]), (sides[1], sides[1]), (sides[0], sides[1]))]

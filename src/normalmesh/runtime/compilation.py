@@ -1,4 +1,4 @@
-"""What happens while Numba compiles kernels: progress is reported, time counted, references to arrays are checked.
+"""What happens while Numba compiles kernels: progress is reported, time counted.
 
 The garbage collector and Ctrl-C wait meanwhile.
 """
@@ -14,10 +14,7 @@ from threading import current_thread, main_thread
 from typing import Any
 from weakref import WeakSet
 
-from numba import types
 from numba.core import event
-
-from normalmesh.runtime.kernel_parts import names_used
 
 #: The kernels of all modules that are imported.
 kernels: WeakSet[Any] = WeakSet()
@@ -27,22 +24,18 @@ class _Compilation(event.Listener):
     """Told of the beginning and the end of each compilation.
 
     Compilations are nested, as a kernel compiles those that it calls; Numba lets only one thread compile at a time.
-
-    Attributes
-    ----------
-    observers
-        Called when the compilation of a kernel that Python calls begins.
     """
 
     def __init__(self) -> None:
+        # Called when the compilation of a kernel that Python calls begins.
         self.observers: list[Callable[[], None]] = []
-        self._depth, self._began, self._seconds = 0, 0.0, 0.0
+        self.depth, self.began, self.seconds = 0, 0.0, 0.0
         self._outermost = ExitStack()
 
     def on_start(self, event: event.Event) -> None:
-        self._depth += 1
-        if self._depth == 1:
-            self._began = time.monotonic()
+        self.depth += 1
+        if self.depth == 1:
+            self.began = time.monotonic()
             self._outermost.enter_context(_collector_paused())
             self._outermost.enter_context(_interrupts_held())
         if event.data["dispatcher"] in kernels:
@@ -50,20 +43,10 @@ class _Compilation(event.Listener):
                 observer()
 
     def on_end(self, event: event.Event) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            self._seconds += time.monotonic() - self._began
+        self.depth -= 1
+        if self.depth == 0:
+            self.seconds += time.monotonic() - self.began
             self._outermost.close()
-        _check_references(event.data["dispatcher"])
-
-    @property
-    def is_running(self) -> bool:
-        return self._depth > 0
-
-    @property
-    def seconds(self) -> float:
-        """Seconds in which kernels compiled; those of the current compilation are included."""
-        return self._seconds + (time.monotonic() - self._began if self._depth else 0.0)
 
 
 _compilation = _Compilation()
@@ -71,13 +54,13 @@ event.register("numba:compile", _compilation)
 
 
 def compilation_seconds() -> float:
-    """Return the seconds in which this process has compiled kernels."""
-    return _compilation.seconds
+    """Return the seconds in which this process has compiled kernels; those of the current compilation are included."""
+    return _compilation.seconds + (time.monotonic() - _compilation.began if _compilation.depth else 0.0)
 
 
 def is_compiling() -> bool:
     """Return whether a kernel is being compiled."""
-    return _compilation.is_running
+    return _compilation.depth > 0
 
 
 @contextmanager
@@ -132,28 +115,3 @@ def _interrupts_held() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if held:
             signal.raise_signal(signal.SIGINT)
-
-
-def _check_references(caller: Any) -> None:
-    """Raise TypeError if an array is returned from a kernel that counts references to one that does not, or vice versa.
-
-    Such an array would never be released, or twice. Numba itself refuses to create arrays in kernels that do not count.
-    """
-    for name, value in names_used(caller.py_func):
-        called = getattr(value, "dispatcher", None)  # of an inner kernel
-        if called is None or _counts_references(called) == _counts_references(caller):
-            continue
-        if any(_has_arrays(signature.return_type) for signature in called.nopython_signatures):
-            raise TypeError(
-                f"{name} returns arrays to {caller.__qualname__}: only one of them has the option allocates=True"
-            )
-
-
-def _counts_references(dispatcher: Any) -> bool:
-    """Return whether a kernel counts references to arrays."""
-    return bool(dispatcher.targetoptions.get("_nrt", True))
-
-
-def _has_arrays(kind: types.Type) -> bool:
-    """Return whether a type is an array, or a tuple that contains one."""
-    return isinstance(kind, types.Array) or any(map(_has_arrays, getattr(kind, "types", ())))

@@ -16,26 +16,43 @@ import os
 import pickle
 import stat
 import warnings
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, NullCache
 from numba.core.serialize import dumps
 
 from normalmesh.errors import NormalMeshWarning
 from normalmesh.runtime.kernel_parts import compiler_settings, parts, type_text
-from normalmesh.runtime.temporary_files import remove_at_end, remove_now, replace_content
-from normalmesh.runtime.trusted_files import check_folder, read_trusted
-
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
+from normalmesh.runtime.temporary_files import removed_at_end, replace_content
 
 #: Number of bytes of a hash.
 HASH = hashlib.sha256().digest_size
 #: Seconds to wait for a process that compiles a kernel: no kernel takes that long.
 COMPILING = 60.0
+#: Permission of others to write.
+WRITABLE = stat.S_IWGRP | stat.S_IWOTH
+#: Neither follow a link, nor wait for the other end of a pipe. Not all systems have all of these.
+FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+
+
+def is_safe(status: os.stat_result) -> bool:
+    """Return whether only this user and root can have written to a file or folder; Windows keeps folders apart."""
+    return not hasattr(os, "geteuid") or (status.st_uid in (0, os.geteuid()) and not status.st_mode & WRITABLE)
+
+
+def read_trusted(path: Path, size: int = -1) -> bytes | None:
+    """Return the first bytes of a file, by default all; None if it is missing or another user could have written it.
+
+    Loading machine code executes it. What is checked is the open file, which nobody can exchange afterwards.
+    """
+    with suppress(OSError), open(os.open(path, FLAGS), "rb") as file:
+        status = os.fstat(file.fileno())
+        if stat.S_ISREG(status.st_mode) and is_safe(status) and is_safe(path.parent.stat()):
+            return file.read(size)
+    return None
 
 
 def _checked(locator: Any) -> Any:
@@ -48,20 +65,17 @@ def _checked(locator: Any) -> Any:
         def ensure_cache_path(self) -> None:
             path = Path(self.get_cache_path())
             if "UserWide" in locator.__name__:
-                _make_private(path)
+                if not path.is_absolute():
+                    raise OSError("there is no home")
+                # Numba lets others write to it if the umask does.
+                if path.is_dir() and hasattr(os, "geteuid") and path.stat().st_uid == os.geteuid():
+                    path.chmod(path.stat().st_mode & ~WRITABLE)
             path.mkdir(0o755, parents=True, exist_ok=True)
-            check_folder(path)
+            if not is_safe(path.stat()):
+                raise PermissionError(0, "other users can write to it", str(path))
             super().ensure_cache_path()
 
     return Checked
-
-
-def _make_private(path: Path) -> None:
-    """Forbid others to write to the user's own cache folder, which Numba allows them if the umask does."""
-    if not path.is_absolute():
-        raise OSError("there is no home")
-    if path.is_dir() and hasattr(os, "geteuid") and path.stat().st_uid == os.geteuid():
-        path.chmod(path.stat().st_mode & ~(stat.S_IWGRP | stat.S_IWOTH))
 
 
 class _Folder(CompileResultCacheImpl):
@@ -70,19 +84,12 @@ class _Folder(CompileResultCacheImpl):
     _locator_classes = [_checked(locator) for locator in CompileResultCacheImpl._locator_classes]  # noqa: RUF012  # overrides a list of Numba
 
 
-class _Entry(NamedTuple):
-    """The file of a kernel for some types, and its first bytes: hashes of what it is made from and of the types."""
-
-    path: Path
-    header: bytes
-
-
 class KernelCache(NullCache):
     """The compiled versions of one kernel, each in a file: hashes of its sources, types and code, and the code."""
 
     def __init__(self, dispatcher: Any) -> None:
         self._dispatcher = dispatcher
-        self._turn: BaseFileLock | None = None
+        self._turn = ExitStack()
         self._folder: _Folder | None = None
         with suppress(RuntimeError):
             self._folder = _Folder(dispatcher.py_func)  # type: ignore[no-untyped-call]
@@ -98,58 +105,56 @@ class KernelCache(NullCache):
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the kernel compiled for a signature, or None, and then let other processes wait for this one."""
         target_context.refresh()
-        entry = self._entry(signature, target_context.codegen())
-        if entry is None:
+        path, header = self._entry(signature, target_context.codegen())
+        if path is None:
             return None
-        found = self._loaded(entry, target_context)
-        if found is None and self._take_turn(entry):
+        found = self._loaded(path, header, target_context)
+        if found is None and self._take_turn(path):
             # Another process may have compiled it meanwhile.
-            found = self._loaded(entry, target_context)
+            found = self._loaded(path, header, target_context)
             if found is not None:
                 self._end_turn()
         return found
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Write the kernel compiled for a signature."""
-        entry = self._entry(signature, compiled.codegen)
+        path, header = self._entry(signature, compiled.codegen)
         try:
             if self._folder is None:
                 _warn_not_kept("anywhere")
-            elif entry is not None and self._folder.check_cachable(compiled):  # type: ignore[no-untyped-call]
+            elif path is not None and self._folder.check_cachable(compiled):  # type: ignore[no-untyped-call]
                 self._folder.locator.ensure_cache_path()
                 code = dumps(self._folder.reduce(compiled))  # type: ignore[no-untyped-call]
-                content = entry.header + hashlib.sha256(code).digest() + code
-                replace_content(entry.path, content, mode=0o644)
+                replace_content(path, header + hashlib.sha256(code).digest() + code, mode=0o644)
         except OSError as error:
-            _warn_not_kept(f"in {entry.path.parent if entry else ''} ({error.strerror or error})")
+            _warn_not_kept(f"in {path.parent if path else ''} ({error.strerror or error})")
         finally:
             self._end_turn()
 
-    def _entry(self, signature: Any, codegen: Any) -> _Entry | None:
-        """Return the file for a signature, a processor and settings; None if it must not be kept.
+    def _entry(self, signature: Any, codegen: Any) -> tuple[Path | None, bytes]:
+        """Return the file for a signature, a processor and settings, and its first bytes: hashes of sources and types.
 
-        Such is the type of a kernel that is an argument: its text has an address, which another one may have next time.
+        There is no file for the type of a kernel that is an argument: its text has an address, which another one may
+        have next time.
         """
         types = [*map(type_text, signature), repr(codegen.magic_tuple()), compiler_settings()]
         if self._folder is None or any(" at 0x" in text for text in types):
-            return None
+            return None, b""
         key = _hash("\n".join(types))
         name = f"{self._folder.filename_base}.{key.hex()[:16]}.nbc"
-        return _Entry(Path(self._folder.locator.get_cache_path()) / name, self._made_from + key)
+        return Path(self._folder.locator.get_cache_path()) / name, self._made_from + key
 
-    def _loaded(self, entry: _Entry, target_context: Any) -> Any:
-        content = read_trusted(entry.path)
-        if content is None:
-            return None
-        header, code = content[: 3 * HASH], content[3 * HASH :]
+    def _loaded(self, path: Path, header: bytes, target_context: Any) -> Any:
+        content = read_trusted(path) or b""
+        code = content[3 * HASH :]
         # Damaged machine code must never run.
-        if header != entry.header + hashlib.sha256(code).digest():
+        if content[: 3 * HASH] != header + hashlib.sha256(code).digest():
             return None
         with suppress(Exception):  # whatever loading a file that is not a kernel may raise
             return self._folder.rebuild(target_context, pickle.loads(code))  # type: ignore[union-attr]
         return None
 
-    def _take_turn(self, entry: _Entry) -> bool:
+    def _take_turn(self, path: Path) -> bool:
         """Wait until no other process compiles a kernel, and let others wait for this one.
 
         Return False if that is not possible: where folder or disk do not allow locks, several compile the same.
@@ -157,21 +162,17 @@ class KernelCache(NullCache):
         from filelock import FileLock
 
         self._end_turn()
-        with suppress(OSError, NotImplementedError):
+        with suppress(OSError, NotImplementedError), ExitStack() as turn:
             self._folder.locator.ensure_cache_path()  # type: ignore[union-attr]
-            path = entry.path.with_suffix(".lock")
-            remove_at_end(path)
-            lock = FileLock(path, timeout=COMPILING)
-            lock.acquire()
-            self._turn = lock
-        return self._turn is not None
+            lock_path = turn.enter_context(removed_at_end(path.with_suffix(".lock")))
+            turn.enter_context(FileLock(lock_path, timeout=COMPILING))
+            self._turn = turn.pop_all()
+            return True
+        return False
 
     def _end_turn(self) -> None:
         """Let other processes compile."""
-        if self._turn is not None:
-            self._turn.release()
-            remove_now(Path(self._turn.lock_file))
-            self._turn = None
+        self._turn.close()
 
     @cached_property
     def _made_from(self) -> bytes:

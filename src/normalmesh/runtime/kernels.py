@@ -58,11 +58,6 @@ class InnerKernel:
 
     Integers of all types are passed as int64, so that the kernel is compiled once for indices from int32 arrays, loops
     and literals.
-
-    Attributes
-    ----------
-    py_func
-        The Python function.
     """
 
     def __init__(self, dispatcher: Any) -> None:

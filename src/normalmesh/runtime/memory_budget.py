@@ -36,11 +36,6 @@ def limited_memory(limit: float | None) -> Iterator[None]:
     """Limit the memory (bytes) of all work inside, beside what is in use now.
 
     None stands for what a limit around this one leaves, or for what is available now.
-
-    Raises
-    ------
-    NormalMeshError
-        The limit is not a positive number.
     """
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, Real) or not limit > 0):
         raise NormalMeshError(

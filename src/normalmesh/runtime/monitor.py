@@ -44,19 +44,8 @@ Progress = OnProgress | bool | None
 class Monitor:
     """Reports progress to a callback and measures the time of stages.
 
-    Parameters
-    ----------
-    on_progress
-        The callback, or None.
-    work
-        The total amount of work, in any unit: the time of a typical stage, for instance.
-    stages
-        Names of the stages that :meth:`stage` and :meth:`timed` measure.
-
-    Attributes
-    ----------
-    seconds, cpu_seconds
-        Wall time, and CPU time of all threads of the process, by stage.
+    ``work`` is the total amount of work, in any unit. :meth:`stage` and :meth:`timed` measure the ``stages``:
+    ``seconds`` and ``cpu_seconds``, of all threads of the process, are by stage.
     """
 
     def __init__(self, on_progress: OnProgress | None = None, work: float = 1.0, stages: Sequence[str] = ()) -> None:

@@ -56,31 +56,24 @@ def is_terminal(stream: TextIO) -> bool:
 class ProgressBar:
     """A callback for progress that shows stage, percentage, vertices and time left.
 
-    Parameters
-    ----------
-    enabled
-        Whether to show anything.
-    stream
-        Where to show it unless this is a notebook; by default standard error.
+    It is shown on a stream, by default standard error, unless this is a notebook.
     """
 
     def __init__(self, enabled: bool = True, stream: TextIO | None = None) -> None:
         stream = sys.stderr if stream is None else stream
+        # Programs without a console have no standard error.
+        can_write = stream is not None and not getattr(stream, "closed", False)
+        self._is_open = enabled and (can_write or _is_notebook())
         self.stage, self._compiling = "", ""
         self.share: float | None = None
         self.vertices: int | None = None
         self._began: float | None = None
         self._end: float | None = None
-        self._display: _Display
+        self._display: _Display = _LineDisplay(self, stream)
         if _is_notebook():
             self._display = _NotebookDisplay(self)
-        elif stream is None or getattr(stream, "closed", False):  # programs without a console
-            enabled, self._display = False, _Display(self)
-        elif is_terminal(stream):
+        elif can_write and is_terminal(stream):
             self._display = _TerminalDisplay(self, stream)
-        else:
-            self._display = _LineDisplay(self, stream)
-        self._is_open = enabled
 
     def __call__(self, step: Step) -> None:
         """Show the given step."""
@@ -105,10 +98,8 @@ class ProgressBar:
 
     def _show(self, stage: str, share: float | None = None, vertices: int | None = None) -> None:
         self.stage, self.share, self.vertices = stage, share, vertices
-        if self._is_open and stage == DONE:
-            self._display.finish()
-        elif self._is_open:
-            self._display.update()
+        if self._is_open:
+            (self._display.finish if stage == DONE else self._display.update)()
 
     def clear(self) -> None:
         """Remove the bar. The next step shows it again."""
@@ -130,18 +121,18 @@ class ProgressBar:
                 self._display.update()
 
     @property
-    def compiling(self) -> str:
-        """The number of the kernel that is being compiled; empty if none is."""
+    def label(self) -> str:
+        """The number of the kernel that is being compiled, or the stage."""
         if self._compiling:
             from normalmesh.runtime.compilation import is_compiling
 
             self._compiling = self._compiling if is_compiling() else ""
-        return self._compiling
+        return self._compiling or self.stage
 
     @property
     def details(self) -> list[str]:
         """The percentage, the number of vertices, and the time left; empty if they are unknown."""
-        left = None if self._end is None or self.compiling else self._end - _working_seconds()
+        left = None if self._end is None or self._compiling else self._end - _working_seconds()
         return [
             "" if self.share is None else f"{100 * self.share:3.0f} %",
             "" if self.vertices is None else count_text(self.vertices, "vertex", "vertices"),
@@ -149,17 +140,18 @@ class ProgressBar:
         ]
 
     def __str__(self) -> str:
-        return ", ".join(part.strip() for part in [self.compiling or self.stage, *self.details] if part)
+        return ", ".join(part.strip() for part in [self.label, *self.details] if part)
 
 
 class _Display:
-    """How the state of a bar is shown. This one shows nothing."""
+    """How the state of a bar is shown: `update` shows the current one."""
 
     def __init__(self, bar: ProgressBar) -> None:
         self._bar = bar
+        self._began = self._updated = time.monotonic()
 
     def update(self) -> None:
-        """Show the current state."""
+        raise NotImplementedError
 
     def finish(self) -> None:
         """Show that the work is done."""
@@ -199,11 +191,6 @@ class _TerminalDisplay(_Display):
         self._live = None
         return live is not None
 
-    def refresh(self) -> None:
-        """Draw the line now."""
-        if self._live is not None:
-            self._live.refresh()
-
     def _line(self) -> Table:
         """Return the line: label, bar, percentage, and what else the width of the terminal allows."""
         from rich.progress_bar import ProgressBar as Bar
@@ -211,7 +198,7 @@ class _TerminalDisplay(_Display):
         from rich.text import Text
 
         columns = 80 if self._live is None else self._live.console.width
-        label, share = self._bar.compiling or self._bar.stage, self._bar.share
+        label, share = self._bar.label, self._bar.share
         percentage, vertices, left = self._bar.details
         label_columns = min(max(len(label), LABEL_COLUMNS), columns // 2)
         free = columns - columns // 4 - label_columns - len(percentage) - 2
@@ -221,27 +208,23 @@ class _TerminalDisplay(_Display):
             if 0 < len(text) < free:
                 shown.insert(0, text)
                 free -= len(text) + 1
-        shown.insert(0, percentage)
         line = Table.grid(
             Column(no_wrap=True, overflow="ellipsis", width=label_columns),
             Column(width=columns // 4),
-            *(Column(no_wrap=True) for _ in shown),
+            *(Column(no_wrap=True) for _ in (percentage, *shown)),
             padding=(0, 1),
         )
-        line.add_row(Text(label, "bold"), Bar(1.0, share or 0.0, pulse=share is None), *map(Text, shown))
+        line.add_row(Text(label, "bold"), Bar(1.0, share or 0.0, pulse=share is None), percentage, *shown)
         return line
 
 
 class _NotebookDisplay(_Display):
     """An element of the output of a notebook's cell. It needs no widgets, and its last state is saved."""
 
-    def __init__(self, bar: ProgressBar) -> None:
-        super().__init__(bar)
-        self._handle = None
-        self._text, self._began, self._updated = "", time.monotonic(), 0.0
+    _handle = None
 
     def update(self) -> None:
-        if time.monotonic() - self._updated >= 1 / NOTEBOOK_RATE:
+        if self._handle is None or time.monotonic() - self._updated >= 1 / NOTEBOOK_RATE:
             self._show(str(self._bar))
 
     def finish(self) -> None:
@@ -252,37 +235,32 @@ class _NotebookDisplay(_Display):
     def _show(self, text: str) -> None:
         from IPython.display import display
 
-        self._text, self._updated = text, time.monotonic()
+        self._updated = time.monotonic()
+        value = "" if self._bar.share is None else f' value="{self._bar.share:.3f}"'
+        shown = f'<progress max="1"{value} style="width: 20em; vertical-align: middle"></progress> '
+        shown += f'<span style="font-family: monospace">{html.escape(text)}</span>'
+        content = {"text/plain": text, "text/html": shown}
         if self._handle is None:
-            self._handle = display(self, display_id=True)  # type: ignore[no-untyped-call]
+            self._handle = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]
         else:
-            self._handle.update(self)
-
-    def __repr__(self) -> str:
-        return self._text
-
-    def _repr_html_(self) -> str:
-        share = self._bar.share
-        value = "" if share is None else f' value="{share:.3f}"'
-        text = f'<span style="font-family: monospace">{html.escape(self._text)}</span>'
-        return f'<progress max="1"{value} style="width: 20em; vertical-align: middle"></progress> {text}'
+            self._handle.update(content, raw=True)
 
 
 class _LineDisplay(_Display):
     """Lines of text, for logs."""
 
-    def __init__(self, bar: ProgressBar, stream: TextIO) -> None:
+    def __init__(self, bar: ProgressBar, stream: TextIO | None) -> None:
         super().__init__(bar)
-        self._stream, self._updated, self._has_told = stream, time.monotonic(), False
+        self._stream, self._has_told = stream, False
 
     def update(self) -> None:
-        now = time.monotonic()
-        if self._bar.compiling and not self._has_told:
+        now, text = time.monotonic(), str(self._bar)
+        if FIRST_RUN in text and not self._has_told:
             self._has_told = True
             print(f"compiling kernels, {FIRST_RUN}", file=self._stream, flush=True)
         elif now - self._updated >= LINE_INTERVAL:
             self._updated = now
-            print(self._bar, file=self._stream, flush=True)
+            print(text, file=self._stream, flush=True)
 
 
 def _is_notebook() -> bool:

@@ -83,13 +83,7 @@ def allowed_threads() -> int:
 
 @contextmanager
 def limited_threads(threads: int | None) -> Iterator[None]:
-    """Limit the number of threads of all kernels inside; None leaves it as it is.
-
-    Raises
-    ------
-    NormalMeshError
-        ``threads`` exceeds the number of cores, or ``NUMBA_NUM_THREADS``.
-    """
+    """Limit the number of threads of all kernels inside; None leaves it as it is."""
     if threads is None:
         yield
         return

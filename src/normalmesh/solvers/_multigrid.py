@@ -17,15 +17,7 @@ STRONG = np.float32(0.1)
 
 
 class GraphArrays(NamedTuple):
-    """A symmetric matrix with −weights beside the diagonal, as CSR arrays.
-
-    Attributes
-    ----------
-    indptr : (n + 1,) int32
-    indices : (nnz,) int32
-    weights : (nnz,) float32
-    diagonal : (n,) float32
-    """
+    """A symmetric matrix with −weights beside the diagonal, as CSR arrays."""
 
     indptr: Int32
     indices: Int32

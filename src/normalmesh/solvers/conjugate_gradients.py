@@ -36,24 +36,10 @@ def conjugate_gradients(
     max_steps: int,
     max_residual: float = 0.0,
 ) -> Progress:
-    """Improve x (n,) in place until the residual is small enough.
+    """Improve x (n,) in place until the norm of the residual is small enough.
 
-    Parameters
-    ----------
-    multiplied
-        Returns A p for a vector p (n,).
-    precondition
-        Returns an approximation of A⁻¹ r for a vector r (n,). It may change from step to step.
-    x, residual
-        The solution so far, and b − A x. Both are updated; the residual drifts from the true one by rounding.
-    max_steps
-        Maximal number of steps.
-    max_residual
-        Stop at this norm of the residual.
-
-    Returns
-    -------
-    Progress
+    ``multiplied`` returns A p for a vector p (n,), ``precondition`` an approximation of A⁻¹ r for a vector r (n,) that
+    may change from step to step. The residual b − A x is updated, too; it drifts from the true one by rounding.
     """
     direction, product = np.zeros(x.size), np.zeros(x.size)
     length, slope, energy = 0.0, 1.0, math.inf

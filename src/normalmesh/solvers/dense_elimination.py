@@ -13,7 +13,7 @@ import numpy as np
 from normalmesh.array_types import Float, Integer
 from normalmesh.errors import NormalMeshError
 from normalmesh.runtime.threads import in_parallel
-from normalmesh.solvers._border_elimination import (
+from normalmesh.solvers._dense_elimination import (
     Front,
     add_to_front,
     eliminate_next,
@@ -27,26 +27,10 @@ from normalmesh.solvers._fronts import PIVOTS, ROWS
 def eliminated(parts: Iterable[tuple[Integer, Float]], extra: Float, beyond: int) -> tuple[Float, Float]:
     """Assemble a system of ``own + beyond`` unknowns and eliminate the first ``own`` of them.
 
-    Parameters
-    ----------
-    parts
-        For each condensed system the places (b,) of its unknowns, and its triangle (b (b + 1) / 2,).
-    extra
-        (own,) numbers that are added to the diagonal of the unknowns that are eliminated.
-    beyond
-        Number of unknowns that stay.
-
-    Returns
-    -------
-    panel : (own, -own % 4 + own + beyond, rounded up to a multiple of four)
-        Factor of the eliminated unknowns, for :func:`forward` and :func:`backward`.
-    triangle : (beyond (beyond + 1) / 2,)
-        Upper triangle of the matrix of the unknowns that stay.
-
-    Raises
-    ------
-    NormalMeshError
-        The matrix of the eliminated unknowns is not positive definite.
+    ``parts`` are, for each condensed system, the places (b,) of its unknowns and its triangle (b (b + 1) / 2,).
+    ``extra`` (own,) is added to the diagonal of the unknowns that are eliminated. Return their factor, the panel (own,
+    -own % 4 + own + beyond, rounded up to a multiple of four) for :func:`forward` and :func:`backward`, and the upper
+    triangle (beyond (beyond + 1) / 2,) of the matrix of those that stay.
     """
     own = extra.size
     lead, deep = -own % 4, beyond + -beyond % 4

@@ -18,17 +18,19 @@ from normalmesh.array_types import Bool, Float, Int, Integer
 from normalmesh.errors import NormalMeshError
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.runtime.workspace import Workspace
+from normalmesh.solvers import _analysis
 from normalmesh.solvers._cholesky import (
+    Assembly,
     Blocks,
     Elimination,
     Matrix,
     Schedule,
     Storage,
+    Tree,
     factorise,
     substitute,
 )
 from normalmesh.solvers._dissection import Ordering, Pattern, Positions, dissect
-from normalmesh.solvers.analysis import assembly_of, couplings
 from normalmesh.solvers.elimination_tree import EliminationTree
 
 #: Subtrees with at most this share of the work are done in parallel. The share is fixed, so that results do not depend
@@ -38,46 +40,31 @@ _SHARE = 1 / 128
 _BLOCK_WORK = 1000.0
 #: Systems of at least `_PARALLEL_FROM` unknowns are dissected on several threads, in `_PARTS` parts.
 _PARALLEL_FROM, _PARTS = 10_000, 64
+#: Minimum number of blocks that a thread analyses.
+_BLOCKS = 512
+#: Positions in borders for which there is room at first, for each unknown. Graphs in the plane have two or three.
+_ROOM = 16
 #: Numbers in the panels of a level from which on its tasks are shared among threads: to factorise, and to substitute.
 _FACTORISED, _SUBSTITUTED = 50_000, 500_000
 
 
 class Passes(NamedTuple):
-    """Passes over a set of blocks, children before parents, to factorise them and to substitute with them.
-
-    Each is a sequence of schedules. Tasks of one schedule do not depend on each other.
-    """
+    """Schedules for a set of blocks, children before parents, to factorise them and to substitute with them."""
 
     factorising: list[Schedule]
     substituting: list[Schedule]
 
 
 class EliminationPlan:
-    """What follows from a sparsity pattern alone.
+    """What follows from the sparsity pattern of all symmetric matrices (n, n) to be factorised.
 
-    Parameters
-    ----------
-    matrix
-        (n, n), symmetric, with the pattern of all matrices to be factorised.
-    coordinates
-        (n, 2) positions of the unknowns in the plane, in any unit. Without them, the order is that of the
-        breadth-first search of Cuthill and McKee, with several times the fill-in.
-    last
-        (b,) unknowns that form the last block, in this order, to be left to the caller. By default there are none.
+    ``coordinates`` (n, 2) are positions of the unknowns in the plane, in any unit. Without them, the order is that of
+    the breadth-first search of Cuthill and McKee, with several times the fill-in. The unknowns ``last`` (b,) form the
+    last block, in this order, which is left to the caller.
 
-    Attributes
-    ----------
-    pattern : Pattern
-    elimination : Elimination
-        Order, blocks and their couplings, as kernels take them.
-    tree : EliminationTree
-        The tree of the blocks.
-    panel_at, update_at : (B + 1,), (B,) int64
-        Where the panel and the update of each block begin, as in :class:`._cholesky.Storage`.
-    panel_count, update_count
-        Numbers in all panels, and in all updates that are not on stacks.
-    update_size : (B,) int64
-        Numbers in the update of each block.
+    Panels and updates of blocks begin at ``panel_at`` (B + 1,) and ``update_at`` (B,), as in
+    :class:`._cholesky.Storage`; an update has ``update_size`` (B,) numbers. There are ``panel_count`` numbers in all
+    panels, and ``update_count`` in all updates that are not on stacks.
     """
 
     def __init__(self, matrix: csr_matrix, coordinates: Float | None, last: Integer | None = None) -> None:
@@ -85,8 +72,8 @@ class EliminationPlan:
         if coordinates is None:
             coordinates = _breadth_first_coordinates(matrix)
         blocks, parts = _dissected(self.pattern, coordinates, np.empty(0, np.int32) if last is None else last)
-        tree = couplings(self.pattern, blocks, parts)
-        self.elimination = Elimination(blocks, tree, assembly_of(self.pattern, blocks, tree))
+        tree = _tree(self.pattern, blocks, parts)
+        self.elimination = Elimination(blocks, tree, _assembly(self.pattern, blocks, tree))
         self.tree = EliminationTree.of(tree.parent)
         own, beyond = blocks.stop - blocks.start, np.diff(tree.border)
         work = own * (own + beyond) ** 2.0 + _BLOCK_WORK
@@ -135,13 +122,7 @@ class EliminationPlan:
         return Passes(schedules(_FACTORISED), schedules(_SUBSTITUTED))
 
     def factorise(self, passes: Passes, matrix: Matrix, storage: Storage) -> None:
-        """Fill panels and updates of the blocks of the passes.
-
-        Raises
-        ------
-        NormalMeshError
-            The matrix is not positive definite.
-        """
+        """Fill panels and updates of the blocks of the passes, whose matrix must be positive definite."""
         for schedule in passes.factorising:
             count = schedule.pointers.size - 1
             failed = np.full(count, -1)
@@ -196,3 +177,60 @@ def _dissected(pattern: Pattern, coordinates: Float, last: Integer) -> tuple[Blo
     in_parallel(dissect, len(parts), parts, parts, True, pattern, positions, ordering, grain=1)
     start = np.flatnonzero(ordering.begins)
     return Blocks(ordering.order, start, np.append(start[1:], n)), parts
+
+
+def _tree(pattern: Pattern, blocks: Blocks, parts: Int) -> Tree:
+    """Return the tree of the blocks.
+
+    ``parts`` (P, 2) are ranges of positions without couplings between them, which are analysed in parallel. Blocks that
+    lie in none follow one by one.
+    """
+    room = _ROOM
+    while (tree := _tree_in_room(pattern, blocks, parts, room)) is None:
+        room *= 4
+    return tree
+
+
+def _tree_in_room(pattern: Pattern, blocks: Blocks, parts: Int, room: int) -> Tree | None:
+    """Return the tree, or None if there is too little room."""
+    n, count = blocks.order.size, blocks.start.size
+    borders = _analysis.Borders(
+        position=np.empty(n, np.int32),
+        owner=np.repeat(np.arange(count, dtype=np.int32), blocks.stop - blocks.start),
+        begin=np.zeros(count, np.int64),
+        size=np.zeros(count, np.int64),
+        # Memory that is not touched costs nothing.
+        rows=np.empty(2 * room * n, np.int32),
+        parent=np.full(count, -1, np.int32),
+        child=np.full(count, -1, np.int32),
+        sibling=np.full(count, -1, np.int32),
+    )
+    borders.position[blocks.order] = np.arange(n)
+    within = np.searchsorted(blocks.start, parts)
+    above = np.ones(count, np.bool_)
+    for first, last in within:
+        above[first:last] = False
+    chosen = np.flatnonzero(above)
+    rest = np.array([[0, chosen.size, room * n, 2 * room * n]])
+    for ranges, members in ((np.concatenate([within, room * parts], axis=1), np.arange(count)), (rest, chosen)):
+        full = np.zeros(len(ranges), np.bool_)
+        in_parallel(_analysis.find_borders, len(ranges), ranges, members, pattern, blocks, borders, full, grain=1)
+        if full.any():
+            return None
+        _analysis.link_blocks(borders)
+    border = np.concatenate([[0], np.cumsum(borders.size)])
+    rows = borders.rows[np.repeat(borders.begin - border[:-1], borders.size) + np.arange(border[-1])]
+    return Tree(borders.position, border, rows, borders.parent, borders.child, borders.sibling)
+
+
+def _assembly(pattern: Pattern, blocks: Blocks, tree: Tree) -> Assembly:
+    """Return the places of all numbers in the fronts of the blocks."""
+    count = blocks.start.size
+    pointers = np.zeros(count + 1, np.int64)
+    in_parallel(_analysis.count_entries, count, pattern, blocks, tree, pointers[1:], grain=_BLOCKS)
+    np.cumsum(pointers, out=pointers)
+    entry, place = (np.empty(pointers[-1], np.int32) for _ in range(2))
+    column, run_end = (np.empty(tree.rows.size, np.int32) for _ in range(2))
+    assembly = Assembly(pointers, entry, place, column, run_end)
+    in_parallel(_analysis.plan_assembly, count, pattern, blocks, tree, assembly, grain=_BLOCKS)
+    return assembly

@@ -13,18 +13,10 @@ from normalmesh.array_types import Float, Int, Int32
 
 @dataclass(frozen=True)
 class EliminationTree:
-    """Forest of blocks, in which children come before parents.
+    """Forest of blocks, in which children come before parents."""
 
-    Attributes
-    ----------
-    parent : (B,) int64
-        Parent of each block, −1 for roots.
-    generations
-        The blocks of each depth.
-    """
-
-    parent: Int
-    generations: list[Int]
+    parent: Int  # (B,) −1 for roots
+    generations: list[Int]  # the blocks of each depth
 
     @classmethod
     def of(cls, parent: Int32) -> EliminationTree:
@@ -43,17 +35,10 @@ class EliminationTree:
         return self._nested(size) + size - 1
 
     def tasks(self, work: Float, share: float) -> tuple[Int, Int]:
-        """Divide the blocks into tasks, and these into levels. Tasks of one level do not depend on each other.
+        """Return the task (B,) of each block, and the first task of each level and the number of tasks (L + 1,).
 
-        Tasks of the first level are disjoint subtrees with at most ``share`` of all work (B,). Blocks above are tasks
-        on their own, each on a level above those of its children.
-
-        Returns
-        -------
-        task : (B,) int64
-            Task of each block.
-        levels : (L + 1,) int64
-            First task of each level, and the number of tasks.
+        Tasks of one level do not depend on each other. Those of the first level are disjoint subtrees with at most
+        ``share`` of all work (B,). Blocks above are tasks on their own, each on a level above those of its children.
         """
         level = (self.sums(work) > share * work.sum()).astype(np.int64)
         for generation in reversed(self.generations[1:]):

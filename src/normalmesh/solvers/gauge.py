@@ -20,18 +20,10 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Gauge:
-    """Connected components of a symmetric matrix. Those whose rows all sum to zero are floating.
+    """Connected components of a symmetric matrix. Those whose rows all sum to zero are floating."""
 
-    Attributes
-    ----------
-    component : (n,) int
-        Component of each unknown; nonzero entries connect unknowns.
-    floating : (C,) bool
-        Components whose unknowns are determined only up to a constant.
-    """
-
-    component: Int32
-    floating: Bool
+    component: Int32  # (n,) that of each unknown; nonzero entries connect unknowns
+    floating: Bool  # (C,) components whose unknowns are determined only up to a constant
 
     @classmethod
     def of(cls, matrix: csr_matrix) -> Gauge:

@@ -104,15 +104,9 @@ class _Level:
 class Multigrid:
     """A hierarchy of coarser and coarser graphs.
 
-    Parameters
-    ----------
-    graph
-        The finest graph.
-    cells
-        (n, 2) row and column of the cell of each unknown: aggregates are parts of 2×2 cells that strong edges connect.
-        By default, aggregates are pairs of pairs of strongly coupled unknowns.
-    finest
-        Number of unknowns of the system that is solved, if ``graph`` is itself a coarse one.
+    Aggregates are parts of 2×2 ``cells`` (n, 2), given by row and column, that strong edges connect; without cells,
+    pairs of pairs of strongly coupled unknowns. ``finest`` is the number of unknowns of the system that is solved, if
+    ``graph`` is itself a coarse one.
     """
 
     def __init__(self, graph: Graph, cells: Int32 | None = None, finest: int | None = None) -> None:

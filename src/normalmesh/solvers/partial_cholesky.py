@@ -23,28 +23,11 @@ class PartialCholesky:
     :meth:`freeze` names the *active* unknowns. From then on the following may change: all matrix entries in rows or
     columns of active unknowns, and the diagonal and the right-hand side of active unknowns and their neighbours. So, of
     a graph Laplacian, the weights of all edges at active unknowns. Each :meth:`solve` gives the solution at
-    :attr:`changing`, among them active unknowns and their neighbours; :meth:`finish` completes it. After an error,
-    begin again with :meth:`freeze`.
+    :attr:`changing` (m,), ascending, among them active unknowns and their neighbours; :meth:`finish` completes it. From
+    :meth:`freeze` to :meth:`finish` the workspace is in use. After an error, begin again with :meth:`freeze`.
 
-    Parameters
-    ----------
-    matrix
-        (n, n), symmetric, with the pattern of all matrices to be factorised.
-    coordinates
-        (n, 2) positions of the unknowns in the plane, in any unit. Without them, fill-in is several times as large.
-    workspace
-        Memory for the factor and for updates, in use from :meth:`freeze` to :meth:`finish`. By default, the
-        factorisation has its own.
-
-    Attributes
-    ----------
-    last : (n,) int
-        Position of each unknown in the elimination order.
-    changing : (m,) int
-        The unknowns whose blocks the next solve redoes, ascending.
-    bytes
-        Memory of the factor and of updates. Kept updates take at most twice the memory of the updates of any blocks
-        none of which lies above another; for graphs in the plane that is in proportion to n.
+    Kept updates take at most twice the memory of the updates of any blocks none of which lies above another; for graphs
+    in the plane that is in proportion to n.
     """
 
     def __init__(
@@ -67,11 +50,6 @@ class PartialCholesky:
         """Begin: eliminate, once and for all, what does not change if the rows of active unknowns (n,) do.
 
         The matrix has these ``values``, as CSR stores them, plus ``extra`` (n,) on its diagonal.
-
-        Raises
-        ------
-        NormalMeshError
-            The matrix is not positive definite.
         """
         plan = self._plan
         self._storage = plan.storage(self._workspace, self._kept_count)
@@ -84,13 +62,7 @@ class PartialCholesky:
         plan.substitute(kept, True, self._storage, self._forward, self._carried)
 
     def solve(self, values: Float, extra: Float, right_side: Float, x: Float) -> None:
-        """Write the solution for this matrix and right-hand side (n,) into x (n,), at the unknowns :attr:`changing`.
-
-        Raises
-        ------
-        NormalMeshError
-            The matrix is not positive definite.
-        """
+        """Write the solution for this matrix and right-hand side (n,) into x (n,), at the unknowns :attr:`changing`."""
         plan, who, at = self._plan, self.changing, self._at
         if self._next is not None:
             self._keep_below(self._next)

@@ -11,51 +11,21 @@ Noise with the covariance B on the right-hand side gives the solution the covari
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
 from scipy.sparse import csr_matrix
 
 from normalmesh.array_types import Float
-from normalmesh.runtime.threads import in_parallel
-from normalmesh.solvers._cholesky import Storage
-from normalmesh.solvers._selected_inverse import Inverses, invert_fronts
-from normalmesh.solvers.elimination_plan import EliminationPlan
-
-if TYPE_CHECKING:
-    from normalmesh.solvers.cholesky import Cholesky
-
+from normalmesh.solvers.cholesky import Cholesky
 
 #: Step t of the derivative, relative to the largest for which A − t B is sure to be positive definite. Its square is
 #: the relative error of the derivative; rounding errors grow with its reciprocal.
 STEP = 1e-4
 
 
-def inverse_diagonal(plan: EliminationPlan, storage: Storage) -> Float:
-    """Return the diagonal (n,) of the inverse of a matrix, from the panels of its factor."""
-    blocks, border = plan.elimination.blocks, plan.elimination.tree.border
-    width = blocks.stop - blocks.start + np.diff(border)
-    # The inverse of a front is not needed any more when those below it are known.
-    place, count = plan.tree.kept_places(width**2)
-    inverses, diagonal = Inverses(place, np.empty(count)), np.empty(blocks.order.size)
-    for generation in plan.tree.generations:
-        in_parallel(invert_fronts, len(generation), generation, plan.elimination, storage, inverses, diagonal, grain=1)
-    return diagonal
-
-
 def sandwich_diagonal(cholesky: Cholesky, matrix: csr_matrix, extra: Float, middle: csr_matrix, bound: float) -> Float:
-    """Return the diagonal (n,) of A⁻¹ B A⁻¹.
+    """Return the diagonal (n,) of A⁻¹ B A⁻¹, where the elimination of the pattern of A keeps no factor of A.
 
-    Parameters
-    ----------
-    cholesky
-        Elimination of the pattern of A. It keeps no factor of A.
-    matrix, extra
-        A is the matrix (n, n) plus ``extra`` (n,) on its diagonal, positive definite.
-    middle
-        B (n, n), positive semidefinite, with the same pattern.
-    bound
-        A number that xᵀB x / xᵀA x does not exceed for any x.
+    A is the matrix (n, n) plus ``extra`` (n,) on its diagonal, positive definite. B, the ``middle``, is positive
+    semidefinite with the same pattern, and xᵀB x / xᵀA x does not exceed the ``bound`` for any x.
     """
     step = STEP / bound
     diagonals = []

@@ -12,19 +12,16 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix
 
 from normalmesh.array_types import Float
-from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.errors import NormalMeshError
 from normalmesh.runtime.memory import installed_memory
 from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers.cholesky import Cholesky
 from normalmesh.solvers.conjugate_gradients import conjugate_gradients, norm, times
 from normalmesh.solvers.gauge import Gauge
 from normalmesh.solvers.multigrid import Graph, Multigrid
-
-METHODS = ("auto", "cholesky", "multigrid")
 
 #: Largest ‖A x − b‖ / ‖b‖ of a solution.
 TOLERANCE = 1e-8
@@ -88,39 +85,14 @@ class _Hierarchy:
 
 @dataclass(frozen=True)
 class Solution:
-    """Solution of a system, and how it was found.
+    """Solution of a system, and how it was found."""
 
-    Attributes
-    ----------
-    x : (n,) float64
-        The solution.
-    method
-        ``"cholesky"`` or ``"multigrid"``.
-    iterations
-        Steps of preconditioned conjugate gradients.
-    residual
-        ‖A x − b‖ / ‖b‖, computed from x; 0 for b = 0. At most 1e-8, or 1e-14 of ‖|A| |x|‖, the limit of float64.
-    error
-        Largest change of an unknown by a further step: about how far the worst one is from the exact solution. NaN
-        unless ``max_error`` was given.
-    free_constants
-        Number of components with a free constant; the mean of x over each is zero.
-    """
-
-    x: Float
-    method: str
-    iterations: int
-    residual: float
-    error: float
-    free_constants: int
-
-
-@dataclass(frozen=True)
-class _Reached:
-    iterations: int
-    residual: float  # relative to ‖b‖
-    accepted: bool  # within the tolerance, or as low as rounding allows
-    error: float = math.nan  # of the worst unknown
+    x: Float  # (n,)
+    method: str  # "cholesky" or "multigrid"
+    iterations: int  # steps of preconditioned conjugate gradients
+    residual: float  # ‖A x − b‖ / ‖b‖, computed from x: at most 1e-8, or 1e-14 of ‖|A| |x|‖, the limit of float64
+    error: float  # estimated for the worst unknown; NaN unless ``max_error`` was given
+    free_constants: int  # components with one; the mean of x over each is zero
 
 
 class PreparedSystem:
@@ -129,51 +101,34 @@ class PreparedSystem:
     The free constant of each connected component whose rows sum to zero is chosen so that its mean is zero. A row of
     zeros is such a component, too. The caller need not fix any unknown.
 
-    Parameters
-    ----------
-    matrix
-        (n, n) sparse, symmetric, positive definite except for the free constants.
-    coordinates
-        (n, 2) positions of the unknowns in the plane, in any unit, such as vertices on the screen or centroids of
-        faces. Without them the factor is about three times as large.
-    method
-        ``"auto"``, ``"cholesky"`` or ``"multigrid"``.
-    gauge
-        The free constants, if known. The matrix is not checked then; it must be canonical CSR in float64.
-    workspace
-        Memory that is shared with earlier systems, which are no longer used.
-    single
-        Whether to try a factor in float32 first. It saves half the memory, and pays if there are few right-hand sides.
-
-    Raises
-    ------
-    NormalMeshError
-        The matrix is not square, finite, symmetric and positive semidefinite.
+    The matrix (n, n) is CSR in float64 without duplicates, symmetric, and positive definite except for the free
+    constants, which are found unless the ``gauge`` is given. ``coordinates`` (n, 2) are positions of the unknowns in
+    the plane, in any unit; without them the factor is about three times as large. ``workspace`` is memory of earlier
+    systems, which are no longer used. With ``single``, a factor in float32 is tried first: it saves half the memory,
+    and pays if there are few right-hand sides. ``method`` is ``"auto"``, ``"cholesky"`` or ``"multigrid"``.
     """
 
     def __init__(
         self,
         matrix: csr_matrix,
         *,
-        coordinates: ArrayLike | None = None,
+        coordinates: Float | None = None,
         method: str = "auto",
         gauge: Gauge | None = None,
         workspace: Workspace | None = None,
         single: bool = False,
     ) -> None:
-        if method not in METHODS:
-            raise NormalMeshError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
-        self._matrix = _checked_matrix(matrix) if gauge is None else matrix
-        self._gauge = gauge or Gauge.of(self._matrix)
+        self._matrix = matrix
+        self._gauge = gauge or Gauge.of(matrix)
         self._preconditioner: _Factor | _Hierarchy = _Hierarchy()
         if method != "multigrid":
-            factor = _Factor(self._matrix, _checked_coordinates(coordinates, self._matrix.shape[0]), workspace, single)
+            factor = _Factor(matrix, coordinates, workspace, single)
             if method == "cholesky" or factor.cholesky.bytes <= (installed_memory() or UNKNOWN_MEMORY) / 2:
                 self._preconditioner = factor
         self.method = self._preconditioner.method
         self._preconditioner.prepare(self._matrix, self._gauge)
 
-    def solve(self, right_side: ArrayLike, *, max_error: float = math.inf) -> Solution:
+    def solve(self, right_side: Float, *, max_error: float = math.inf) -> Solution:
         """Solve for a right-hand side (n,).
 
         The residual is a sum over all unknowns, in which small components count for nothing. ``max_error`` asks for a
@@ -184,113 +139,71 @@ class PreparedSystem:
         NormalMeshError
             The right-hand side contradicts the matrix, or the residual of 1e-8 is not reached.
         """
-        b = self._consistent(right_side)
+        # Rounding errors of its sums over floating components are taken out.
+        b = self._gauge.centred(right_side)
+        if not norm(right_side - b) <= TOLERANCE * norm(right_side):
+            raise NormalMeshError(
+                "the system has no solution: the right side must be finite and sum to zero over each connected "
+                "component whose rows of the matrix sum to zero"
+            )
         x = np.zeros(b.size)
-        reached = self._improve(x, b)
-        if not reached.accepted and self._preconditioner.sharpen():
+        steps, residual, is_solved = self._improve(x, b)
+        if not is_solved and self._preconditioner.sharpen():
             self._preconditioner.prepare(self._matrix, self._gauge)
-            reached = self._improve(x, b)
-        return self._solution(x, self._sharpened(x, b, reached, max_error) if reached.accepted else reached)
+            steps, residual, is_solved = self._improve(x, b)
+        if not is_solved:
+            raise NormalMeshError(
+                f"the system could not be solved: residual {residual:.1e} of the right side after {steps} steps of "
+                f"{self.method}, {TOLERANCE:.0e} was asked for; is the matrix positive definite?"
+            )
+        error = math.nan
+        if not math.isinf(max_error):
+            more, residual, error = self._sharpen(x, b, max_error)
+            steps += more
+        free = int(np.count_nonzero(self._gauge.floating))
+        return Solution(self._gauge.centred(x), self.method, steps, residual, error, free)
 
-    def _improve(self, x: Float, b: Float) -> _Reached:
-        """Improve x in place by conjugate gradients; the residual is computed from x at the end."""
+    def _improve(self, x: Float, b: Float) -> tuple[int, float, bool]:
+        """Improve x in place; return steps, residual relative to ‖b‖, and whether x is as exact as it has to be.
+
+        The residual is computed from x: within the tolerance, or as low as rounding allows.
+        """
         size = norm(b)
         if size == 0:
             x[:] = 0
-            return _Reached(0, 0.0, True)
-        taken = conjugate_gradients(
-            lambda p: times(self._matrix, p),
-            self._preconditioner.apply,
-            x,
-            b - times(self._matrix, x),
-            max_steps=self._preconditioner.max_steps,
-            max_residual=0.5 * TOLERANCE * size,
-        )
+            return 0, 0.0, True
+        steps = self._descend(x, b - times(self._matrix, x), 0.5 * TOLERANCE * size)
         error = norm(b - times(self._matrix, x))
         goal = TOLERANCE * size
         if goal < error < np.inf:
             goal = max(goal, ROUNDING * norm(abs(self._matrix) @ np.abs(x)))
-        return _Reached(taken.steps, error / size, error <= goal)
+        return steps, error / size, error <= goal
 
-    def _sharpened(self, x: Float, b: Float, reached: _Reached, max_error: float) -> _Reached:
-        """Estimate the error, and improve x in place until it is small enough or does not get smaller."""
-        if math.isinf(max_error):
-            return reached
-        iterations, last = reached.iterations, math.inf
+    def _sharpen(self, x: Float, b: Float, max_error: float) -> tuple[int, float, float]:
+        """Improve x in place until its error is small enough or does not get smaller; return steps, residual, error."""
+        steps, last, scale = 0, math.inf, norm(b) or 1.0
         while True:
             residual = self._gauge.centred(b - times(self._matrix, x))
             size, step = norm(residual), np.zeros(x.size)
-            taken = conjugate_gradients(
-                lambda p: times(self._matrix, p),
-                self._preconditioner.apply,
-                step,
-                residual,
-                max_steps=self._preconditioner.max_steps,
-                max_residual=_SHARPER * size,
-            )
+            more = self._descend(step, residual, _SHARPER * size)
             # Constants of floating components are free.
             step = self._gauge.centred(step)
             error = float(np.abs(step).max())
             if error <= max_error or not error < last / 2:
-                return _Reached(iterations, size / (norm(b) or 1.0), True, error)
+                return steps, size / scale, error
             x += step
-            iterations, last = iterations + taken.steps, error
+            steps, last = steps + more, error
             if self.method == "cholesky" and _SHARPER * error <= max_error:
                 # A factor lowers the error of each unknown as much as the residual.
-                return _Reached(iterations, norm(residual) / (norm(b) or 1.0), True, _SHARPER * error)
+                return steps, norm(residual) / scale, _SHARPER * error
 
-    def _solution(self, x: Float, reached: _Reached) -> Solution:
-        if not reached.accepted:
-            raise NormalMeshError(
-                f"the system could not be solved: residual {reached.residual:.1e} of the right side after "
-                f"{reached.iterations} steps of {self.method}, {TOLERANCE:.0e} was asked for; "
-                "is the matrix positive definite?"
-            )
-        free = int(np.count_nonzero(self._gauge.floating))
-        x = self._gauge.centred(x)
-        return Solution(x, self.method, reached.iterations, reached.residual, reached.error, free)
-
-    def _consistent(self, right_side: ArrayLike) -> Float:
-        """Check that the right-hand side sums to zero over each floating component, and remove rounding errors."""
-        b = np.ascontiguousarray(right_side, np.float64)
-        if b.shape != (self._matrix.shape[0],):
-            raise NormalMeshError(
-                f"the right side is {shape_text(b.shape)} but the matrix has {self._matrix.shape[0]} rows"
-            )
-        if not np.all(np.isfinite(b)):
-            raise NormalMeshError("the right side holds NaN or infinite values")
-        consistent = self._gauge.centred(b)
-        if norm(b - consistent) > TOLERANCE * norm(b):
-            raise NormalMeshError(
-                "the system has no solution: the right side must sum to zero over each connected component "
-                "whose rows of the matrix sum to zero"
-            )
-        return consistent
-
-
-def _checked_matrix(matrix: csr_matrix) -> csr_matrix:
-    """Check a matrix and return it as CSR in float64 with sorted entries."""
-    if not issparse(matrix) or matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        shape = getattr(matrix, "shape", ())
-        raise NormalMeshError(f"the matrix must be sparse, square and not empty, not {shape_text(shape)}")
-    checked = csr_matrix(matrix, dtype=np.float64)
-    checked.sum_duplicates()
-    if not np.all(np.isfinite(checked.data)):
-        raise NormalMeshError("the matrix holds NaN or infinite values")
-    if np.any(checked.diagonal() < 0):
-        raise NormalMeshError("the matrix is not positive semidefinite: its diagonal holds negative values")
-    # One product with a random vector distinguishes a matrix from its transpose.
-    probe = np.random.default_rng(0).random(checked.shape[0])
-    difference = np.abs(checked @ probe - checked.T @ probe)
-    if np.any(difference > 1e-10 * (abs(checked) @ probe)):
-        raise NormalMeshError("the matrix is not symmetric")
-    return checked
-
-
-def _checked_coordinates(coordinates: ArrayLike | None, n: int) -> Float | None:
-    if coordinates is None:
-        return None
-    positions = np.ascontiguousarray(coordinates, np.float64)
-    if positions.shape != (n, 2) or not np.all(np.isfinite(positions)):
-        raise NormalMeshError(f"coordinates must be {n}×2 finite numbers, not {shape_text(positions.shape)}")
-    return positions
+    def _descend(self, x: Float, residual: Float, max_residual: float) -> int:
+        """Improve x and its residual in place by conjugate gradients; return the number of steps."""
+        return conjugate_gradients(
+            lambda p: times(self._matrix, p),
+            self._preconditioner.apply,
+            x,
+            residual,
+            max_steps=self._preconditioner.max_steps,
+            max_residual=max_residual,
+        ).steps

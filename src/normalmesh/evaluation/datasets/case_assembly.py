@@ -1,16 +1,16 @@
-"""Assemble a case from the files of normals, mask, camera and depth."""
+"""Find the files of normals, mask, camera and depth, and assemble a case from them."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from normalmesh.array_types import Float
-from normalmesh.errors import NormalMeshWarning, shape_text
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, shape_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.metrics import angles_between, normals_of_depth
 from normalmesh.files.formats import unusable
@@ -18,10 +18,28 @@ from normalmesh.maps.normal_maps import read_normal_map
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.perspective import Perspective
-from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.heights import read_depth_map
 
+CAMERAS = ("perspective", "orthographic")
 #: Median angle in degrees between the normals and those of the depth, beyond which they do not match.
 MAX_MEDIAN_ANGLE = 30.0
+
+
+class MissingFileError(NormalMeshError):
+    """A case lacks a file."""
+
+
+def first_file(folder: Path, names: Iterable[str]) -> Path | None:
+    """Return the first of these files that exists, or None."""
+    return next((folder / name for name in names if (folder / name).is_file()), None)
+
+
+def required_file(folder: Path, *names: str) -> Path:
+    """Return the first of these files that exists, or raise an error."""
+    if (path := first_file(folder, names)) is not None:
+        return path
+    others = f" (nor {', '.join(names[1:])})" if names[1:] else ""
+    raise MissingFileError(f"{path_text(folder / names[0])}: there is no such file{others}")
 
 
 @contextmanager
@@ -66,20 +84,10 @@ def assemble(
     units: str = "px",
     group: str = "",
 ) -> Case:
-    """Return the case of a normal map and its true depth.
+    """Return the case of a normal map and its true depth (H, W), which increases away from the camera.
 
-    Parameters
-    ----------
-    name, units, group
-        As in :class:`Case`.
-    normal_map
-        The result of :func:`read_map`.
-    distances
-        True depth (H, W), increasing away from the camera: along the optical axis (perspective), or up to a constant
-        (orthographic).
-    intrinsics
-        The camera that took the pictures, if it is perspective. An orthographic case then gets the pixel size at the
-        mean depth.
+    Distances are along the optical axis if ``intrinsics``, the perspective camera that took the pictures, are given,
+    else up to a constant. An orthographic case of such pictures gets the pixel size at the mean depth.
     """
     if distances is None:
         return Case(name, normal_map, group=group)

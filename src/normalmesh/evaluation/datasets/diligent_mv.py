@@ -15,8 +15,7 @@ from scipy.linalg import rq
 from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.datasets.case_assembly import assemble, read_map
-from normalmesh.evaluation.datasets.dataset import required_file
+from normalmesh.evaluation.datasets.case_assembly import assemble, read_map, required_file
 from normalmesh.files.formats import file_format, reading, unusable
 from normalmesh.files.matlab import list_variables, read_variable
 from normalmesh.normals.normal_map import NormalMap
@@ -99,17 +98,12 @@ def _distances(path: Path, pose: Pose, normal_map: NormalMap) -> Float:
 class Pose:
     """A camera in the world: a point X of the world is ``rotation @ X + translation`` in the camera frame.
 
-    Attributes
-    ----------
-    camera : Perspective
-    rotation : (3, 3)
-    translation : (3,)
-        The camera frame is x right, y up, z towards the viewer.
+    The camera frame is x right, y up, z towards the viewer.
     """
 
     camera: Perspective
-    rotation: Float
-    translation: Float
+    rotation: Float  # (3, 3)
+    translation: Float  # (3,)
 
     @classmethod
     def from_calibration(cls, K: ArrayLike, R: ArrayLike, T: ArrayLike) -> Pose:

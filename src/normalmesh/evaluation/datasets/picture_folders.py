@@ -1,4 +1,4 @@
-"""Data sets of folders with pictures: DiLiGenT, LUCES, plain folders and RGBN.
+"""Data sets of folders with pictures or arrays: DiLiGenT, LUCES, Harvard, plain folders and RGBN.
 
 Normals are x right, y up, z towards the viewer; for RGBN, whose original data could not be checked, that is an
 assumption. Depth increases away from the camera.
@@ -8,13 +8,28 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from pathlib import Path
 
-from normalmesh.errors import NormalMeshError, path_text, shape_text
+import numpy as np
+
+from normalmesh.array_types import Float32
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, shape_text
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.datasets.case_assembly import assemble, read_distances, read_map
-from normalmesh.evaluation.datasets.dataset import CAMERAS, first_file, required_file
-from normalmesh.files.formats import unusable
+from normalmesh.evaluation.datasets.case_assembly import (
+    CAMERAS,
+    assemble,
+    first_file,
+    read_distances,
+    read_map,
+    repair_warnings_ignored,
+    required_file,
+)
+from normalmesh.files.arrays import read_normals
+from normalmesh.files.formats import file_format, unusable
+from normalmesh.normals.conventions import Convention
+from normalmesh.normals.diagnosis import diagnose
+from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.perspective import Perspective
 
 #: Intrinsics of all objects of DiLiGenT, 612 × 512 pixels, centre of the first pixel at (0, 0), as public code uses
@@ -80,6 +95,41 @@ def _read_setup(path: Path) -> tuple[Perspective, tuple[int, int]]:
         raise unusable(path, str(error)) from error
     except (IndexError, ValueError, OverflowError) as error:
         raise unusable(path, "line 2 must read: N_img nrows ncols f x0 y0 mean_distance, all numbers") from error
+
+
+def find_harvard(root: Path) -> dict[str, Path]:
+    """Return the files of the seven objects of Harvard by name."""
+    return {path.parent.name: path for path in sorted(root.glob("*/result.mat"))}
+
+
+def read_harvard(name: str, place: Path, camera: str) -> Case:
+    """Read an object of Harvard, whose measured normals also serve as ground truth, for an orthographic camera.
+
+    Normals are floats: x right, y up, z towards the viewer, the *bottom* row first, NaN outside.
+    """
+    if (kind := file_format(place)) != "MAT":
+        raise unusable(place, f"expected a MAT file of version 5 to 7, not {kind}; in Matlab, save(..., '-v7')")
+    stored, _ = read_normals(place, "MAT", None)
+    if stored.dtype.kind != "f":
+        raise unusable(place, f"normals must be floats, not {stored.dtype}")
+    normals = np.asarray(stored[::-1], np.float32)
+    try:
+        return Case(name, _harvard_map(place, normals))
+    except NormalMeshError as error:
+        raise unusable(place, str(error)) from error
+
+
+def _harvard_map(path: Path, normals: Float32) -> NormalMap:
+    """Return the normal map of normals (H, W, 3), NaN or zero outside; warn if the data contradict the axes."""
+    mask = np.asarray(np.isfinite(normals).all(axis=2) & normals.any(axis=2))
+    if diagnose(normals).strongly_excludes(Convention.parse("opengl")):
+        warnings.warn(
+            f"{path_text(path)}: the data contradict x right, y up, z towards the viewer, bottom row first",
+            NormalMeshWarning,
+            stacklevel=4,
+        )
+    with repair_warnings_ignored():
+        return NormalMap(normals, mask)
 
 
 def find_folders(root: Path) -> dict[str, Path]:

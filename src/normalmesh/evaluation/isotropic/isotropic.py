@@ -19,8 +19,7 @@ from normalmesh.decimation.quadrics import FaceRecords, Pixels
 from normalmesh.decimation.stopping import MAX_VERTICES
 from normalmesh.errors import NormalMeshError, ShortfallWarning
 from normalmesh.evaluation.isotropic import _isotropic
-from normalmesh.evaluation.isotropic.curvature import curvature
-from normalmesh.evaluation.isotropic.edge_lengths import EdgeLengths, expected_vertices
+from normalmesh.evaluation.isotropic.edge_lengths import EdgeLengths, curvature, expected_vertices
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.origin import Remeshing, Round
 from normalmesh.mesh.screen_mesh import ScreenMesh

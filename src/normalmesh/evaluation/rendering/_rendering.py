@@ -2,7 +2,7 @@
 
 import math
 
-from normalmesh.mesh._surface import unit_vector
+from normalmesh.mesh._surface import face_cross, mix, unit_vector
 from normalmesh.normals._camera import offset_from_ray, to_viewer
 from normalmesh.runtime.kernels import inner, kernel
 
@@ -80,20 +80,13 @@ def fill_hit_normals(first, last, hits, vertices, faces, vertex_normals, camera,
 @inner
 def face_normal(face, vertices, faces):
     """Return the unit normal given by the order of the corners; zero for a face without area."""
-    a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
-    px, py, pz = vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1], vertices[b, 2] - vertices[a, 2]
-    qx, qy, qz = vertices[c, 0] - vertices[a, 0], vertices[c, 1] - vertices[a, 1], vertices[c, 2] - vertices[a, 2]
-    return unit_vector(py * qz - pz * qy, pz * qx - px * qz, px * qy - py * qx)
+    x, y, z = face_cross(vertices, faces, face)
+    return unit_vector(x, y, z)
 
 
 @inner
 def smooth_normal(face, vertices, faces, vertex_normals, u, v, camera):
     """Return the interpolated unit normal of the corners; zero if they cancel."""
     wa, wb, wc, _, _, _ = weights(face, vertices, faces, u, v, camera)
-    wa, wb, wc = max(wa, 0.0), max(wb, 0.0), max(wc, 0.0)
     a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
-    return unit_vector(
-        wa * vertex_normals[a, 0] + wb * vertex_normals[b, 0] + wc * vertex_normals[c, 0],
-        wa * vertex_normals[a, 1] + wb * vertex_normals[b, 1] + wc * vertex_normals[c, 1],
-        wa * vertex_normals[a, 2] + wb * vertex_normals[b, 2] + wc * vertex_normals[c, 2],
-    )
+    return mix(vertex_normals, a, b, c, max(wa, 0.0), max(wb, 0.0), max(wc, 0.0))

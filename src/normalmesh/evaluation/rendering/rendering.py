@@ -16,12 +16,11 @@ from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.rendering import _rendering
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
-from normalmesh.evaluation.synthetic.image_geometry import checked_shape, chosen_camera, pixel_centres
-from normalmesh.evaluation.synthetic.relief_case import exact_case
+from normalmesh.evaluation.synthetic.relief_case import checked_shape, chosen_camera, exact_case, pixel_centres
 from normalmesh.mesh.surface_arrays import check_units
 from normalmesh.normals.camera import Camera
 from normalmesh.output.mesh_reading import used_vertices
-from normalmesh.runtime.memory import available_memory, bytes_text
+from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.runtime.row_blocks import row_blocks
 from normalmesh.runtime.threads import in_parallel
 
@@ -100,7 +99,6 @@ def render_normal_map(
     matrix, is_placed = _checked_pose(pose)
     is_placed = is_placed and not isinstance(camera, str)
     camera = chosen_camera(camera, shape)
-    _embree()
     triangles = TriangleModel.of(model).moved(matrix)
     if not is_placed:
         triangles = triangles.moved(_fit(triangles.vertices, camera, shape, margin))
@@ -121,40 +119,19 @@ def render_normal_map(
 
 
 def cast(vertices: ArrayLike, faces: ArrayLike, camera: Camera, shape: tuple[int, int]) -> tuple[Int32, Float]:
-    """Find the first face on the ray through each pixel centre, seen from either side, and its depth there.
+    """Return the first face (H, W) on the ray through each pixel centre or −1, seen from either side, and its depth.
 
     Embree finds the face in single precision: closer to an edge than about 1e-7 of the size of the model, it may find
-    the neighbour. The depth is that of the plane of the face in double precision, clamped to the depths of its corners.
-
-    Parameters
-    ----------
-    vertices
-        Finite positions (N, 3) in the camera frame: orthographic, ``(s·u, −s·v, height)``; perspective, the camera is
-        at the origin and looks along −z. Faces may extend behind the camera.
-    faces
-        Vertex indices (M, 3).
-    camera
-        The camera.
-    shape
-        Rows and columns.
-
-    Returns
-    -------
-    hits : (H, W) int32
-        Index of the face, or −1.
-    depth : (H, W) float64
-        Depth as defined in :meth:`Surface.depth_map`, NaN where there is no face.
-
-    Raises
-    ------
-    NormalMeshError
-        If shapes, indices or sizes are wrong, vertices are not finite, or Embree is not installed.
+    the neighbour. The depth (H, W), as in :meth:`Surface.depth_map`, is that of the plane of the face in double
+    precision, clamped to the depths of its corners. Vertices (N, 3) are in the camera frame: orthographic,
+    ``(s·u, −s·v, height)``; perspective, the camera is at the origin and looks along −z. Faces (M, 3) may extend behind
+    the camera.
     """
     points, corners = np.ascontiguousarray(vertices, np.float64), np.ascontiguousarray(faces)
     used = points[used_vertices("the mesh", points, corners)]
     corners = corners.astype(np.int32, copy=False)
     shape = checked_shape(shape)
-    _check_memory(shape)
+    require_memory(PIXEL_BYTES * math.prod(shape), f"an image of {shape_text(shape)} pixels", "choose a smaller size")
     # Single precision is most accurate near the origin. The centre of projection of a central camera is fixed, though.
     middle = np.zeros(3) if camera.is_central else (used.min(axis=0) + used.max(axis=0)) / 2
     scale = 1 / max(float(np.abs(used - middle).max()), np.finfo(np.float64).tiny)
@@ -173,16 +150,6 @@ def cast(vertices: ArrayLike, faces: ArrayLike, camera: Camera, shape: tuple[int
     return hits, depth
 
 
-def _check_memory(shape: tuple[int, int]) -> None:
-    """Raise an error if hits and depths of an image do not fit into memory."""
-    needed, available = PIXEL_BYTES * math.prod(shape), available_memory()
-    if available is not None and needed > available:
-        raise NormalMeshError(
-            f"an image of {shape_text(shape)} pixels takes {bytes_text(needed)} of memory but {bytes_text(available)} "
-            "are available; choose a smaller size"
-        )
-
-
 def share_outside(vertices: Float, camera: Camera, shape: tuple[int, int]) -> float:
     """Return the share of vertices (N, 3) that are outside the image by more than a pixel, or behind the camera."""
     u, v = camera.screen(vertices).T  # NaN behind the camera
@@ -190,21 +157,15 @@ def share_outside(vertices: Float, camera: Camera, shape: tuple[int, int]) -> fl
     return 1 - float(np.mean((u > -1) & (u < columns + 1) & (v > -1) & (v < rows + 1)))
 
 
-def _embree() -> tuple[type, type]:
-    """Return the classes of scene and triangle mesh of Embree, or raise an error that says how to install it."""
+def _scene(vertices: Float, faces: Int32) -> EmbreeScene:
+    """Return a scene of one mesh in robust mode, in which no ray passes between two adjacent faces."""
     try:
         from embreex.mesh_construction import TriangleMesh
         from embreex.rtcore_scene import EmbreeScene
     except ImportError as error:
         raise NormalMeshError("rendering requires Embree; pip install 'normalmesh[render]'") from error
-    return EmbreeScene, TriangleMesh
-
-
-def _scene(vertices: Float, faces: Int32) -> EmbreeScene:
-    """Return a scene of one mesh in robust mode, in which no ray passes between two adjacent faces."""
-    scene_type, mesh_type = _embree()
-    scene = scene_type(robust=True)
-    mesh_type(scene, vertices.astype(np.float32), faces)
+    scene = EmbreeScene(robust=True)
+    TriangleMesh(scene, vertices.astype(np.float32), faces)
     return scene
 
 

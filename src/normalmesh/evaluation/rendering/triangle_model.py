@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_path
-from normalmesh.array_types import Float, Int, Int32
+from normalmesh.array_types import Float, Int32
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.output.mesh_reading import read_parts, used_vertices
 
@@ -24,21 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TriangleModel:
-    """A triangle mesh in space.
+    """A triangle mesh in space."""
 
-    Parameters
-    ----------
-    vertices
-        Positions (N, 3); each vertex belongs to a face.
-    faces
-        Vertex indices (M, 3).
-    normals
-        Unit normals (N, 3) of the vertices.
-    """
-
-    vertices: Float
-    faces: Int32
-    normals: Float
+    vertices: Float  # (N, 3) each belongs to a face
+    faces: Int32  # (M, 3)
+    normals: Float  # (N, 3) unit normals of the vertices
 
     @classmethod
     def of(cls, model: Model) -> TriangleModel:
@@ -73,29 +63,23 @@ class TriangleModel:
 
 
 def _read(path: Path) -> TriangleModel:
+    from trimesh.util import append_faces
+
     parts = read_parts(path, include_cache=True, process=False)
+    vertices, faces = append_faces([part.vertices for part in parts], [part.faces for part in parts])
     # No normals have been computed yet: those in the cache are from the file.
     if all("vertex_normals" in part._cache for part in parts):
         normals = np.concatenate([part.vertex_normals for part in parts])
         lengths = np.linalg.norm(normals, axis=1, keepdims=True)
-        return _checked(path_text(path), *_joined(parts), normals / np.where(lengths > 0, lengths, 1))
-    return _merged(path_text(path), *_joined(parts))
+        return _checked(path_text(path), vertices, faces, normals / np.where(lengths > 0, lengths, 1))
+    return _merged(path_text(path), vertices, faces)
 
 
-def _joined(parts: list[trimesh.Trimesh]) -> tuple[Float, Int]:
-    """Return the vertices and faces of all parts."""
-    starts = np.cumsum([0, *(len(part.vertices) for part in parts)])
-    return (
-        np.concatenate([part.vertices for part in parts]),
-        np.concatenate([part.faces + start for part, start in zip(parts, starts, strict=False)]),
-    )
-
-
-def _merged(name: str, vertices: Float, faces: NDArray[np.generic]) -> TriangleModel:
+def _merged(name: str, vertices: ArrayLike, faces: ArrayLike) -> TriangleModel:
     """Merge vertices that agree to nine digits, and return the model with its vertex normals."""
     import trimesh
 
-    model = _checked(name, vertices, faces, np.zeros_like(vertices))
+    model = _checked(name, vertices, faces, np.zeros(np.shape(vertices)))
     # trimesh compares absolute lengths: scale the model to unit size at the origin, where nine digits count as equal.
     origin, extent = model.vertices[0], float(np.ptp(model.vertices, axis=0).max()) or 1.0
     mesh = trimesh.Trimesh((model.vertices - origin) / extent, model.faces, process=False)

@@ -1,6 +1,7 @@
 """Analytic surfaces with exact depth and normals, for both cameras.
 
-All but the sphere are reliefs over the image: see :func:`normalmesh.evaluation.synthetic.relief_case.lift`.
+Sizes are the side of a square image, or rows and columns, in pixels. Heights are fractions of the shorter side. All but
+the sphere are reliefs over the image: see :func:`normalmesh.evaluation.synthetic.relief_case.lift`.
 """
 
 from __future__ import annotations
@@ -11,9 +12,15 @@ import numpy as np
 
 from normalmesh.array_types import Float
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.synthetic.image_geometry import checked_shape, chosen_camera, pixel_centres
 from normalmesh.evaluation.synthetic.medallion import Medallion
-from normalmesh.evaluation.synthetic.relief_case import Relief, exact_case, lift
+from normalmesh.evaluation.synthetic.relief_case import (
+    Relief,
+    checked_shape,
+    chosen_camera,
+    exact_case,
+    lift,
+    pixel_centres,
+)
 from normalmesh.normals.camera import Camera
 from normalmesh.runtime.row_blocks import row_blocks
 
@@ -36,15 +43,8 @@ WAVES = np.array(
 def sphere(size: Size = 512, camera: Camera | str = "orthographic", radius: float = 0.45) -> Case:
     """Return a sphere in the middle of the image, without the parts steeper than 80°.
 
-    Parameters
-    ----------
-    size
-        Side of a square image, or rows and columns, in pixels.
-    camera
-        A camera or its name.
-    radius
-        Radius of the outline, as a fraction of the shorter side of the image. Heights are relative to the centre
-        (orthographic); for a perspective camera, the depth of the centre is the focal length in pixels.
+    The radius of the outline is a fraction of the shorter side of the image. Heights are relative to the centre
+    (orthographic); for a perspective camera, the depth of the centre is the focal length in pixels.
     """
     shape = checked_shape(size)
     camera = chosen_camera(camera, shape)
@@ -79,15 +79,7 @@ def _ball(camera: Camera, shape: tuple[int, int], outline: float) -> tuple[Float
 
 
 def ridges(size: Size = 512, camera: Camera | str = "orthographic", height: float = 0.06) -> Case:
-    """Return winding ridges and furrows with sharp creases on a shallow bowl.
-
-    Parameters
-    ----------
-    size, camera
-        As for :func:`sphere`.
-    height
-        Height from furrow to crest, as a fraction of the shorter side of the image.
-    """
+    """Return winding ridges and furrows with sharp creases on a shallow bowl; ``height`` is from furrow to crest."""
 
     def heights(x: Float, y: Float) -> Relief:
         winding, winding_slope = 0.1 * np.sin(5 * y), 0.5 * np.cos(5 * y)
@@ -102,15 +94,7 @@ def ridges(size: Size = 512, camera: Camera | str = "orthographic", height: floa
 
 
 def cone(size: Size = 512, camera: Camera | str = "orthographic", height: float = 0.5) -> Case:
-    """Return a cone on a plane, with a sharp apex and a circular crease.
-
-    Parameters
-    ----------
-    size, camera
-        As for :func:`sphere`.
-    height
-        Height of the apex, as a fraction of the shorter side of the image; the radius of the base is 0.4.
-    """
+    """Return a cone on a plane, with a sharp apex and a circular crease; the radius of the base is 0.4."""
 
     def heights(x: Float, y: Float) -> Relief:
         distance = np.hypot(x, y)
@@ -122,15 +106,7 @@ def cone(size: Size = 512, camera: Camera | str = "orthographic", height: float 
 
 
 def waves(size: Size = 512, camera: Camera | str = "orthographic", height: float = 0.12) -> Case:
-    """Return smooth waves of five directions and wavelengths.
-
-    Parameters
-    ----------
-    size, camera
-        As for :func:`sphere`.
-    height
-        Largest height above the mean, as a fraction of the shorter side of the image.
-    """
+    """Return smooth waves of five directions and wavelengths; ``height`` is the largest one above the mean."""
 
     def heights(x: Float, y: Float) -> Relief:
         total, right, up = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x)
@@ -146,15 +122,7 @@ def waves(size: Size = 512, camera: Camera | str = "orthographic", height: float
 
 
 def medallion(size: int = 512, camera: Camera | str = "orthographic") -> Case:
-    """Return the medallion of the demo: lettering, flutes with sharp crests, a rim and a smooth bowl.
-
-    Parameters
-    ----------
-    size
-        Side of the square image in pixels.
-    camera
-        A camera or its name.
-    """
+    """Return the medallion of the demo: lettering, flutes with sharp crests, a rim and a smooth bowl."""
     return Medallion(size).seen_by(camera)
 
 

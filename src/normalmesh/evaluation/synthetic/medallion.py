@@ -9,8 +9,7 @@ import numpy as np
 
 from normalmesh.array_types import Float
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.synthetic.image_geometry import pixel_centres
-from normalmesh.evaluation.synthetic.relief_case import Relief, lift
+from normalmesh.evaluation.synthetic.relief_case import Relief, lift, pixel_centres
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 

@@ -9,13 +9,7 @@ from normalmesh.array_types import Float, Int
 
 
 def stone(subdivisions: int = 6) -> trimesh.Trimesh:
-    """Return a round stone with smooth bumps and sharp ridges, without self-occlusion from the front.
-
-    Parameters
-    ----------
-    subdivisions
-        Number n of subdivisions of an icosahedron, which give 20·4ⁿ faces.
-    """
+    """Return a round stone of 20·4ⁿ faces with smooth bumps and sharp ridges, without self-occlusion from the front."""
     sphere = trimesh.creation.icosphere(subdivisions=subdivisions)
     directions = np.asarray(sphere.vertices, np.float64)
     rng = np.random.default_rng(7)
@@ -31,13 +25,7 @@ def stone(subdivisions: int = 6) -> trimesh.Trimesh:
 
 
 def knot(along: int = 1280, around: int = 128) -> trimesh.Trimesh:
-    """Return a trefoil knot of a round tube, which occludes itself three times.
-
-    Parameters
-    ----------
-    along, around
-        Vertices along the knot and around its tube.
-    """
+    """Return a trefoil knot of a round tube, which occludes itself three times."""
     t = np.linspace(0, 2 * np.pi, along, endpoint=False)
     centre = np.stack([np.sin(t) + 2 * np.sin(2 * t), np.cos(t) - 2 * np.cos(2 * t), -np.sin(3 * t)], axis=1)
     velocity = np.stack([np.cos(t) + 4 * np.cos(2 * t), -np.sin(t) + 4 * np.sin(2 * t), -3 * np.cos(3 * t)], axis=1)
@@ -53,10 +41,7 @@ def knot(along: int = 1280, around: int = 128) -> trimesh.Trimesh:
 def vase(along: int = 256, around: int = 512) -> trimesh.Trimesh:
     """Return a fluted vase that leans towards the viewer, with a visible inside that the lip occludes in part.
 
-    Parameters
-    ----------
-    along, around
-        Vertices along the profile, from the foot over the lip to the inner bottom, and around the vase.
+    There are ``along`` vertices along the profile, from the foot over the lip to the inner bottom.
     """
     # The profile runs from the foot (t = 0) up to the lip (t = ½) and down inside (t = 1); fans close both ends.
     t = np.linspace(0, 1, along)

@@ -1,23 +1,62 @@
-"""Cases from reliefs over the image, whose depth and normals agree exactly."""
+"""Cases from reliefs over the image, whose depth and normals agree exactly; size and camera of synthetic cases."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 
 import numpy as np
 
+from normalmesh.arguments import checked_image_shape
 from normalmesh.array_types import Bool, Float, Float32
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.synthetic.image_geometry import chosen_camera, pixel_centres
-from normalmesh.normals.camera import Camera
+from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.orthographic import Orthographic
+from normalmesh.normals.perspective import Perspective
 from normalmesh.runtime.row_blocks import row_blocks
+
+#: Focal length of ``"perspective"`` as a fraction of the longer side of the image: a field of view of 37°.
+FOCAL = 1.5
 
 #: Height in pixels towards the viewer, and its slopes to the right and upwards.
 Relief = tuple[Float, Float, Float]
 #: A function from screen positions (..., 2) to the relief (...) there.
 ReliefFunction = Callable[[Float], Relief]
+
+
+def checked_shape(size: int | tuple[int, int]) -> tuple[int, int]:
+    """Return rows and columns, given both or the side of a square; raise if they are invalid."""
+    if isinstance(size, tuple | list):
+        return checked_image_shape(size, "size")
+    if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
+        raise NormalMeshError(
+            f"size must be a positive whole number of pixels, or (rows, columns), not {repr_for_error(size)}"
+        )
+    return checked_image_shape((size, size), "size")
+
+
+def chosen_camera(camera: Camera | str, shape: tuple[int, int]) -> Camera:
+    """Return the given camera, or the one with the given name.
+
+    ``"orthographic"`` has pixels of side 1. ``"perspective"`` has a field of view of 37° along the longer side, and its
+    principal point in the centre of the image.
+    """
+    expected = "'orthographic', 'perspective', Orthographic(...) or Perspective(...)"
+    if not isinstance(camera, str):
+        return checked_camera(camera, expected)
+    if camera == "orthographic":
+        return Orthographic()
+    if camera == "perspective":
+        return Perspective.centred(FOCAL * max(shape), shape)
+    raise NormalMeshError(f"camera must be {expected}, not {repr_for_error(camera)}")
+
+
+def pixel_centres(rows: slice, columns: int) -> Float:
+    """Return the screen positions (rows, columns, 2) of the pixel centres: u right, v down."""
+    u, v = np.arange(columns) + 0.5, np.arange(rows.start, rows.stop) + 0.5
+    return np.stack(np.meshgrid(u, v), axis=-1)
 
 
 def lift(
@@ -29,22 +68,10 @@ def lift(
 ) -> Case:
     """Return the case of a relief seen by a camera, with exact depth and normals.
 
-    For an orthographic camera of pixel size s, the height is s·h. For a perspective camera of focal length f, the depth
-    is f − h pixels along each ray, so that the relief is based on a plane whose pixels have the side 1. There are no
-    occlusions, and the normals follow from the depth by the chain rule.
-
-    Parameters
-    ----------
-    name
-        Name of the case.
-    relief
-        Heights in pixels and slopes at screen positions; heights that are not finite are background.
-    shape
-        Rows and columns.
-    camera
-        A camera or its name, see :func:`normalmesh.evaluation.synthetic.image_geometry.chosen_camera`.
-    mask
-        Foreground (H, W); default: where heights are finite.
+    Background is where heights are not finite, and outside the ``mask`` (H, W). For an orthographic camera of pixel
+    size s, the height is s·h. For a perspective camera of focal length f, the depth is f − h pixels along each ray, so
+    that the relief is based on a plane whose pixels have the side 1. There are no occlusions, and the normals follow
+    from the depth by the chain rule.
     """
     camera = chosen_camera(camera, shape)
     depth, normals = np.full(shape, np.nan), np.zeros((*shape, 3), np.float32)

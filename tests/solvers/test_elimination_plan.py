@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import coo_matrix
 from scipy.spatial import Delaunay
 
-from normalmesh.solvers import analysis, elimination_plan
+from normalmesh.solvers import elimination_plan
 from normalmesh.solvers.elimination_plan import EliminationPlan
 from thread_counts import on_one_and_on_several
 
@@ -23,12 +23,12 @@ def planar_matrix(n, seed):
     return matrix, places
 
 
-@pytest.fixture(params=[analysis._ROOM, 1], ids=["room", "little room"])
+@pytest.fixture(params=[elimination_plan._ROOM, 1], ids=["room", "little room"])
 def in_parts(request, monkeypatch):
     """Divide small systems into parts, too."""
     monkeypatch.setattr(elimination_plan, "_PARALLEL_FROM", 0)
     monkeypatch.setattr(elimination_plan, "_PARTS", 8)
-    monkeypatch.setattr(analysis, "_ROOM", request.param)
+    monkeypatch.setattr(elimination_plan, "_ROOM", request.param)
 
 
 @pytest.mark.parametrize("seed", range(3))

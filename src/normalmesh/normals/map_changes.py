@@ -1,17 +1,19 @@
-"""Resizing normal maps: slopes are averaged or interpolated, and the camera follows the pixels."""
+"""Cropping, turning and resizing normal maps: the camera follows the pixels."""
 
 from __future__ import annotations
 
 import math
+from numbers import Integral
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from normalmesh.arguments import checked_image_shape, checked_positive
+from normalmesh.arguments import checked_image_shape, checked_int, checked_positive
 from normalmesh.array_types import Float, Floating, Int
-from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
+from normalmesh.normals.gradients import normals_of_slopes, slopes_of
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.normals.slopes import normals_of_slopes, slopes_of
+from normalmesh.normals.windows import Rectangle, checked_window, padded_window
 from normalmesh.runtime.memory_budget import require_memory
 
 #: Share of a pixel that may be missing at the last row or column without another one: rounding of factors.
@@ -22,8 +24,64 @@ MANY = 2.0**62
 NEW_BYTES, OLD_BYTES = 60, 40
 
 
+def cropped(normal_map: NormalMap, rectangle: object, margin: int) -> NormalMap:
+    """Return a rectangle of a map, see :meth:`NormalMap.crop`."""
+    chosen = normal_map.rectangle().window if rectangle is None else _window_of(rectangle, normal_map.shape)
+    rows, columns = padded_window(chosen, checked_int(margin, 0, "margin"), normal_map.shape)
+    mask = normal_map.mask[rows, columns]
+    if not mask.any():
+        raise NormalMeshError(
+            f"rows {rows.start} to {rows.stop} and columns {columns.start} to {columns.stop} hold no foreground; "
+            f"the foreground lies in {normal_map.rectangle()}"
+        )
+    camera = normal_map.camera.shifted(columns.start, rows.start)
+    # Parts of arrays would keep the whole map in memory.
+    return NormalMap.cleaned(normal_map.normals[rows, columns].copy(), mask.copy(), camera)
+
+
+def _from_the_start(side: slice, length: int) -> slice:
+    """Return a slice with its negative ends counted from the start, as those of arrays are."""
+    start, stop = (
+        max(int(end) + length, 0) if isinstance(end, Integral) and end < 0 else end for end in (side.start, side.stop)
+    )
+    return slice(start, stop, side.step)
+
+
+def _window_of(rectangle: object, shape: tuple[int, int]) -> tuple[slice, slice]:
+    """Return rows and columns of a rectangle given in one of two ways."""
+    sides = tuple(rectangle) if isinstance(rectangle, tuple | list) else ()
+    if len(sides) == 2 and all(isinstance(side, slice) for side in sides):
+        rows, columns = (_from_the_start(side, length) for side, length in zip(sides, shape, strict=True))
+        return checked_window(rows, columns, shape)
+    numbers = [int(side) for side in sides if isinstance(side, Integral) and not isinstance(side, bool)]
+    if len(sides) == len(numbers) == 4:
+        top, left, height, width = numbers
+        if min(top, left) >= 0 and min(height, width) > 0 and top + height <= shape[0] and left + width <= shape[1]:
+            return Rectangle(top, left, height, width).window
+    raise NormalMeshError(
+        "rectangle must be (top, left, height, width) or slices of rows and columns, inside the image of "
+        f"{shape_text(shape)} pixels, not {repr_for_error(rectangle)}"
+    )
+
+
+def rotated_map(normal_map: NormalMap, degrees: int) -> NormalMap:
+    """Return a map turned anticlockwise, see :meth:`NormalMap.rotated`."""
+    if isinstance(degrees, bool) or not isinstance(degrees, Integral | float) or degrees % 90:
+        raise NormalMeshError(f"degrees must be a multiple of 90, not {repr_for_error(degrees)}")
+    quarters = int(degrees // 90) % 4
+    normals = np.rot90(normal_map.normals, quarters).copy()
+    x, y = normals[..., 0].copy(), normals[..., 1].copy()
+    for _ in range(quarters):
+        x, y = -y, x
+    normals[..., 0], normals[..., 1] = x, y
+    # Negating a zero of the background leaves −0.
+    normals += np.float32(0)
+    mask, camera = np.rot90(normal_map.mask, quarters).copy(), normal_map.camera.turned(quarters, normal_map.shape)
+    return NormalMap.cleaned(normals, mask, camera)
+
+
 def resized_map(normal_map: NormalMap, size: float | tuple[int, int]) -> NormalMap:
-    """Return a map at another resolution, see :meth:`NormalMap.resize`."""
+    """Return a map at another resolution, see :meth:`NormalMap.resize`: slopes are averaged or interpolated."""
     shape, (down, across) = _target(normal_map, size)
     if (down, across) == (1, 1):
         return normal_map

@@ -1,14 +1,15 @@
-"""Reading the georeference of a GeoTIFF, and the camera that follows from it."""
+"""Georeferences: where the pixels of an image lie on a map of the ground, and the camera that follows from it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from normalmesh.files.formats import unusable
-from normalmesh.normals.georeference import GeoReference
 from normalmesh.normals.orthographic import Orthographic
 
 if TYPE_CHECKING:
@@ -23,6 +24,39 @@ MODEL_TYPE, RASTER_TYPE, LINEAR_UNITS = 1024, 1025, 3076
 GEOGRAPHIC, PIXEL_IS_AREA, PIXEL_IS_POINT = 2, 1, 2
 #: EPSG codes of units of length.
 UNITS = {9001: "m", 9002: "ft", 9003: "US ft", 9036: "km", 9093: "mi", 1025: "mm", 1033: "cm"}
+#: Relative difference up to which the sides of pixels are equal, and their angle is right.
+SQUARE = 1e-6
+
+
+@dataclass(frozen=True)
+class GeoReference:
+    """The transform and the coordinate reference system of a GeoTIFF, as they can be written to another one.
+
+    Attributes
+    ----------
+    transform
+        (a, b, c, d, e, f): the corner (column, row) of a pixel, the top left one of the first pixel being (0, 0), lies
+        at x = a·column + b·row + c and y = d·column + e·row + f. Not changed by PixelIsPoint.
+    crs_tags
+        The TIFF tags GeoKeyDirectory (34735), GeoDoubleParams (34736) and GeoAsciiParams (34737) as stored, those that
+        exist, with the raster type PixelIsArea.
+    units
+        Name of the unit of x and y, such as ``"m"`` or ``"°"``; None if the file does not say it.
+    """
+
+    transform: tuple[float, float, float, float, float, float]
+    crs_tags: dict[int, object] = field(default_factory=dict)
+    units: str | None = None
+
+    @property
+    def pixel_size(self) -> float | None:
+        """Side of a pixel in the unit of x and y; None if pixels are not square."""
+        a, b, _, d, e, _ = self.transform
+        along_columns, along_rows = math.hypot(a, d), math.hypot(b, e)
+        largest = max(along_columns, along_rows)
+        if abs(along_columns - along_rows) > SQUARE * largest or abs(a * b + d * e) > SQUARE * largest**2:
+            return None
+        return math.sqrt(along_columns * along_rows)
 
 
 def read_georeference(page: TiffPage) -> GeoReference | None:
@@ -31,16 +65,16 @@ def read_georeference(page: TiffPage) -> GeoReference | None:
     if transform is None:
         return None
     directory = [int(value) for value in page.tags.valueof(DIRECTORY, default=())]
-    keys = _short_keys(directory)
+    entries = [directory[first : first + 4] for first in range(4, len(directory) - 3, 4)]
+    # Keys whose value stands in the directory itself.
+    keys = {key: value for key, location, _, value in entries if location == 0}
     a, b, c, d, e, f = transform
     if keys.get(RASTER_TYPE) == PIXEL_IS_POINT:
         c, f = c - (a + b) / 2, f - (d + e) / 2
-    tags: dict[int, object] = {}
+    tags: dict[int, object] = {tag: page.tags.valueof(tag) for tag in (DOUBLES, TEXTS) if tag in page.tags}
     if directory:
-        tags[DIRECTORY] = tuple(_with_areas(directory))
-    for tag in (DOUBLES, TEXTS):
-        if (value := page.tags.valueof(tag)) is not None:
-            tags[tag] = value
+        areas = [[*entry[:3], PIXEL_IS_AREA] if entry[0] == RASTER_TYPE else entry for entry in entries]
+        tags[DIRECTORY] = tuple(chain(directory[:4], *areas))
     units = "°" if keys.get(MODEL_TYPE) == GEOGRAPHIC else UNITS.get(keys.get(LINEAR_UNITS, 0))
     return GeoReference((a, b, c, d, e, f), tags, units)
 
@@ -71,22 +105,5 @@ def _transform(page: TiffPage) -> tuple[float, float, float, float, float, float
         c, f = x - a * column, y - e * row
     else:
         return None
-    numbers = (a, b, c, d, e, f)
-    usable = all(map(math.isfinite, numbers)) and a * e - b * d != 0
-    first, second, third, fourth, fifth, sixth = map(float, numbers)
-    return (first, second, third, fourth, fifth, sixth) if usable else None
-
-
-def _short_keys(directory: list[int]) -> dict[int, int]:
-    """Return the keys whose value stands in the directory itself."""
-    entries = zip(*(directory[4 + part :: 4] for part in range(4)), strict=False)
-    return {key: value for key, location, _, value in entries if location == 0}
-
-
-def _with_areas(directory: list[int]) -> list[int]:
-    """Return the directory with pixels that are areas, as :attr:`GeoReference.transform` takes them."""
-    changed = list(directory)
-    for entry in range(4, len(directory) - 3, 4):
-        if directory[entry] == RASTER_TYPE:
-            changed[entry + 3] = PIXEL_IS_AREA
-    return changed
+    a, b, c, d, e, f = map(float, (a, b, c, d, e, f))
+    return (a, b, c, d, e, f) if all(map(math.isfinite, (a, b, c, d, e, f))) and a * e - b * d != 0 else None

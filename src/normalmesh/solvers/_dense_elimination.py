@@ -1,4 +1,4 @@
-"""Kernels of :mod:`normalmesh.solvers.border_elimination` and :mod:`normalmesh.solvers.dense_elimination`.
+"""Kernels of :mod:`normalmesh.solvers.dense_elimination`, and of the border of a sparse elimination.
 
 Dense symmetric matrices travel as their upper *triangle*, row by row: n (n + 1) / 2 numbers.
 """
