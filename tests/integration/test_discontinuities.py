@@ -83,7 +83,11 @@ def test_cuts_parts_and_jumps_of_a_mesh(camera):
     assert sorted(found.part_areas) == [1200, 2400]
     # The larger part is the reference.
     assert found.part_areas[found.undetermined].tolist() == [1200]
-    assert str(found).startswith("1 line, 60 px cut, certainty 3.5 or more; 1 part (33.3 % of the area)")
+    assert str(found).startswith("1 line, 60 px cut; 1 part (33.3 % of the area)")
+    doubtful = find_discontinuities(
+        Jumps((replace(lines[0], certainty=0.8),)), cut.mesh, unknown, camera, cut.component, None
+    )
+    assert str(doubtful).startswith("1 line, 60 px cut, 60 px of it doubtful; ")
     assert np.array_equal(found.part_areas[found.parts] == 2400, (cut.mesh.faces[:, None] == right).all(2).any(1))
     # A prior on the smaller one makes the larger one a guess.
     fixed = np.flatnonzero(found.part_areas[found.parts] == 1200)[:1].astype(np.int32)

@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from jump_scenes import AGREEING, COMPLETE, RATIO, SMALL, depth_rms, perturbed_scene, true_lines
-from normalmesh import NormalMeshWarning, reconstruct
+from normalmesh import NormalMeshWarning, find_jumps, reconstruct
 
 
 def errors_of(name, kind, *ways):
@@ -33,3 +33,21 @@ def test_surfaces_are_never_worse_than_continuous_ones(name, kind):
 def test_a_strip_ends_where_it_does():
     found, given = errors_of("strip", "clean", {"discontinuities": True})
     assert found <= RATIO * given + SMALL
+
+
+@pytest.mark.parametrize("name", ["strip", "step"])
+def test_clear_jumps_in_smooth_surroundings_are_found(name):
+    """A single jump strains the whole continuous surface a little, and no place of it much."""
+    found, given = errors_of(name, "clean", {})
+    assert found <= RATIO * given + SMALL
+
+
+@pytest.mark.parametrize("name", AGREEING)
+def test_lines_that_are_given_back_make_the_same_surface(name):
+    truth, normal_map = perturbed_scene(name, "clean")
+    jumps = find_jumps(normal_map)
+    found, given = (
+        depth_rms(reconstruct(normal_map, vertices=1500, jumps=each), truth)
+        for each in (jumps, [line.path for line in jumps.lines])
+    )
+    assert found == pytest.approx(given, rel=0.3, abs=SMALL)

@@ -7,7 +7,7 @@ from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.jumps import lines
 from normalmesh.jumps._lines import shorten_lines
-from normalmesh.jumps.lines import HIGH, LOW, MIN_LENGTH, RELEASE, SPUR, StrainedEdges, choose_lines
+from normalmesh.jumps.lines import LOW, SPUR, StrainedEdges, choose_lines
 from normalmesh.mesh.chains import Chains
 from normalmesh.mesh.cut_mesh import boundary_vertices
 from surfaces import plane_map
@@ -114,21 +114,21 @@ def test_ends_join_so_that_a_loop_closes(monkeypatch):
     assert 1 in np.bincount(sheet.system.ends[cut].ravel())
 
 
-def test_lines_are_long_clear_and_release_enough():
-    def kept(length, strain, closed, top=0.0):
+def test_lines_release_enough_in_all_and_for_each_px():
+    def kept(length, strain, closed):
         sheet = Sheet()
         sheet.band((20, 10), (20, 10 + length), strain=strain)
-        sheet.band((20, 10), (20, 11), strain=max(strain, top))
         chosen = sheet.edges(closed).worth(sheet.strain >= LOW)
         assert set(chosen[sheet.strain < LOW]) == {False}
         return bool(chosen.any())
 
-    long = int(MIN_LENGTH)
-    assert kept(long, HIGH, (1 + 1e-9) * RELEASE / HIGH)
-    assert not kept(long - 1, HIGH, (1 + 1e-9) * RELEASE / HIGH)
-    assert not kept(long, 0.9 * HIGH, 10.0)
-    assert kept(long, 0.9 * HIGH, 10.0, top=HIGH)
-    assert not kept(long, HIGH, 0.9 * (1 + 1e-9) * RELEASE / HIGH)
+    # On 12 px of a step of 0.5 px, 0.1 px² for each px are enough.
+    assert kept(12, 0.5, 0.22)
+    assert not kept(12, 0.5, 0.18)
+    # Short lines must release as much as 10 px of it: their steps are higher.
+    assert not kept(4, 0.5, 0.22)
+    assert kept(4, 4.0, 0.22)
+    assert not kept(3, 1.0, 0.22)
     nothing = Sheet()
     assert not nothing.edges().worth(nothing.strain >= LOW).any()
     assert not choose_lines(nothing.edges()).any()

@@ -95,9 +95,9 @@ def test_connected_paths_are_long_enough_together():
         return np.array([[u, v] for v in range(first, last + 1)])
 
     whole = straight(5, 0, MIN_LENGTH)
-    parts = [straight(9, 0, 4), straight(9, 4, MIN_LENGTH)]
+    parts = [straight(9, 0, 2), straight(9, 2, MIN_LENGTH)]
     short = straight(20, 0, MIN_LENGTH - 1)
     # It touches another path, but not at its end.
-    aside = np.array([[5 + k, 5] for k in range(4)])
+    aside = np.array([[5 + k, 2] for k in range(3)])
     assert long_enough([whole, *parts, short, aside]).tolist() == [True, True, True, False, False]
     assert long_enough([]).tolist() == []

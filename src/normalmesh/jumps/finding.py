@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial import cKDTree
 
 from normalmesh.arguments import checked_finite
 from normalmesh.array_types import Bool, Float
@@ -29,11 +31,11 @@ from normalmesh.jumps.fronts import Fronts
 from normalmesh.jumps.given_lines import edges_on_paths, given_paths
 from normalmesh.jumps.jump_pixels import JumpPixels, PixelsInMemory
 from normalmesh.jumps.lines import RELEASE
-from normalmesh.jumps.robust_solver import TWISTED, RobustSolver
+from normalmesh.jumps.robust_solver import LOOSE, TWISTED, RobustSolver
+from normalmesh.jumps.snapping import WIDTH
 from normalmesh.jumps.suspects import closed_noise, is_suspect, near_edges, thresholds
-from normalmesh.jumps.tears import EVEN, NOISY, RINGS, Tears, gate_of
+from normalmesh.jumps.tears import EVEN, NOISY, RINGS, Tears, gate_of, robust_shares
 from normalmesh.mesh.jumps import JumpLine, Jumps, Placement
-from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.component_maps import ComponentMap, component_maps
 from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
@@ -48,6 +50,9 @@ MIN_COMPONENT = 256
 FIRST_VERTICES, JUMP_VERTICES = 10, 25
 #: Strain of the first mesh from which on the jump mesh is fine: in px, and in units of the noise of the strain.
 NEAR, NEAR_NOISE = 0.1, 3.0
+#: Share of their weight with which faces of a placement hold others where a line may have been moved across them. It
+#: keeps shards between lines in place.
+BESIDE = 0.01
 #: Share of its rectangle that a relief fills, at least; objects stand before a background.
 RELIEF = 0.98
 #: Bytes for each inner edge of a mesh that is solved: once, and robustly.
@@ -124,11 +129,11 @@ def jumps_along(lines: ArrayLike | Sequence[ArrayLike], pixels: JumpPixels) -> J
     level = full.level(round(JUMP_VERTICES * math.sqrt(full.foreground)))
     solver = _solver(full.means(level), Workspace(), ROBUST_BYTES)
     solver.solve_all()
-    closed, system = solver.strain.copy(), solver.system
+    closed, system, fronts = solver.strain.copy(), solver.system, Fronts.of(solver.system, full)
     on_paths = edges_on_paths(paths, system)
     cut = np.zeros(len(closed), np.bool_)
     cut[np.concatenate(on_paths)] = True
-    noise = closed_noise(solver)
+    may_part = _may_part(solver, fronts, closed_noise(solver), cut)
     solver.open(cut)
     strain = solver.full_strain()
     found = []
@@ -136,10 +141,12 @@ def jumps_along(lines: ArrayLike | Sequence[ArrayLike], pixels: JumpPixels) -> J
         height = float(strain[edges].mean()) if len(edges) else 0.0
         released = float((strain * closed)[edges].mean()) if len(edges) else 0.0
         found.append(JumpLine(path, height, released / RELEASE))
+    solver.limit(np.where(may_part, 0.0, 1.0), np.where(cut, LOOSE, 1.0))
+    noise, _, shares = robust_shares(solver, closed)
     touched = np.zeros(int(system.component.max()) + 1, np.bool_)
     touched[system.component[system.pairs[cut, 0]]] = True
-    placement = _placed(solver, np.where(cut, 0.0, 1.0), Fronts.of(system, full), noise, touched[system.component])
-    return Jumps(tuple(found), placement)
+    shares = np.where(cut, 0.0, np.where(may_part, shares, 1.0))
+    return Jumps(tuple(found), _placed(solver, shares, fronts, noise).part(np.flatnonzero(touched[system.component])))
 
 
 def jumps_of(
@@ -203,14 +210,21 @@ def _jumps(solver: RobustSolver, pixels: JumpPixels, min_certainty: float) -> Ju
     lines = found.long_lines()
     if not lines:
         return Jumps()
-    on_lines = np.zeros(len(found.shares), np.bool_)
-    on_lines[np.concatenate([line.edges for line in lines])] = True
-    # Beside lines, and in sharp folds, planes of faces need not meet.
-    is_sharp = (fronts.contrast >= 0.5 * gate_of(found.noise)) & (found.noise < NOISY)
-    shares = np.where(is_sharp | solver.within(on_lines, RINGS), found.shares, 1.0)
-    shares[on_lines] = 0.0
-    placement = _placed(solver, shares, fronts, found.noise, np.ones(len(solver.offsets), np.bool_))
+    cut = np.zeros(len(found.shares), np.bool_)
+    cut[np.concatenate([line.edges for line in lines])] = True
+    shares = np.where(cut, 0.0, np.where(_may_part(solver, fronts, found.noise, cut), found.shares, 1.0))
+    placement = _placed(solver, shares, fronts, found.noise)
+    # Lines were moved onto pixel sides: beside them, faces may be on the wrong side.
+    distance, _ = cKDTree(np.concatenate([line.path for line in lines])).query(placement.centroids)
+    placement = replace(placement, areas=placement.areas * np.where(distance > WIDTH, 1.0, BESIDE))
     return Jumps(tuple(JumpLine(line.path, line.height, line.certainty) for line in lines), placement, found.noise)
+
+
+def _may_part(solver: RobustSolver, fronts: Fronts, noise: float, cut: Bool) -> Bool:
+    """Return the edges (E,) whose faces need not meet: those beside cut (E,) edges, and in sharp folds."""
+    is_sharp = (fronts.contrast >= 0.5 * gate_of(noise)) & (noise < NOISY)
+    may_part: Bool = is_sharp | solver.within(cut, RINGS)
+    return may_part
 
 
 def _best(solver: RobustSolver, fronts: Fronts, pixels: JumpPixels) -> Tears:
@@ -230,8 +244,8 @@ def _best(solver: RobustSolver, fronts: Fronts, pixels: JumpPixels) -> Tears:
     return free if free.cost() < kept.cost() else kept
 
 
-def _placed(solver: RobustSolver, shares: Float, fronts: Fronts, noise: float, chosen: Bool) -> Placement:
-    """Return the planes of the chosen faces (M,) of a jump mesh whose edges keep shares (E,) of their weight.
+def _placed(solver: RobustSolver, shares: Float, fronts: Fronts, noise: float) -> Placement:
+    """Return the planes of the faces of a jump mesh whose edges keep shares (E,) of their weight.
 
     Parts that float are attached where they can be, and what is behind stays behind.
     """
@@ -242,7 +256,4 @@ def _placed(solver: RobustSolver, shares: Float, fronts: Fronts, noise: float, c
         solver.hold(np.where(joined, shares, np.where(is_open, 1.0, shares)))
     solver.push_back(fronts.signs(joined))
     means = solver.system.means
-    mesh = ScreenMesh(means.mesh.vertices, means.mesh.faces[chosen])
-    return Placement(
-        mesh, means.centroids[chosen], means.gradients[chosen], means.areas[chosen], solver.offsets[chosen]
-    )
+    return Placement(means.mesh, means.centroids, means.gradients, means.areas, solver.offsets)

@@ -13,21 +13,18 @@ from normalmesh.mesh.chains import Chains
 from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import boundary_vertices
 
-#: Strain (px) of a line everywhere, and in one place at least.
-LOW, HIGH = 0.5, 0.8
-#: The first of them in units of the noise of the strain.
-LOW_NOISE = 5.0
-#: Length (px) of connected lines, at least.
-MIN_LENGTH = 6.0
-#: Energy (px²) that lines must release for each px of their length, also in units of the noise squared.
-RELEASE, RELEASE_NOISE = 0.1, 16.0
+#: Strain (px) of a line everywhere, also in units of the noise of the strain.
+LOW, LOW_NOISE = 0.5, 5.0
+#: Energy (px²) that connected lines must release for each px of their length, also in units of the noise squared. Those
+#: that are shorter than the last length (px) must release as much as one of it: deep steps are clear on a few px.
+RELEASE, RELEASE_NOISE, FULL_LENGTH = 0.1, 16.0, 10.0
 #: Edges between vertices of a band belong to it from this share of the strain on, or up to this length (px).
 FILLED, SHORT = 0.25, 3.0
 #: Lines prefer strained edges: costs are lengths over the strain, in units of LOW, within these limits.
 LEAST_PULL, MOST_PULL = 0.25, 2.0
-#: Lengths (px): of branches; by which ends are continued, where edges of the strain HIGH count a sixth; of a line, next
-#: to its end, that the end does not join.
-BRANCH, REACH, STRONG_SHARE, OWN = 4.0, 4.0, 1 / 6, 36.0
+#: Lengths (px): of branches; by which ends are continued, where edges of the strain STRONG count a sixth; of a line,
+#: next to its end, that the end does not join.
+BRANCH, REACH, STRONG, STRONG_SHARE, OWN = 4.0, 4.0, 0.8, 1 / 6, 36.0
 #: Two sides of a face up to this area (px²) are shortened to the third one.
 SMALL_FACE = 4.5
 #: Branches with one free end are lines from this length (px) on.
@@ -60,16 +57,11 @@ class StrainedEdges:
         return self.system.lengths * self.strain * self.closed
 
     def worth(self, cut: Bool) -> Bool:
-        """Return those of the cut edges (E,) whose connected line is long, is clear and releases enough per px."""
+        """Return those of the cut edges (E,) whose connected line releases enough, in all and for each px."""
         system, chosen = self.system, np.flatnonzero(cut)
-        if len(chosen) == 0:
-            return cut
         line = components(system.ends[chosen], len(system.means.mesh.vertices))[system.ends[chosen, 0]]
-        length = np.bincount(line, system.lengths[chosen])
-        top = np.zeros(len(length))
-        np.maximum.at(top, line, self.strain[chosen])
-        released = np.bincount(line, self.release[chosen])
-        good = (length >= MIN_LENGTH) & (top >= HIGH) & (released >= RELEASE * length)
+        length, released = (np.bincount(line, each[chosen]) for each in (system.lengths, self.release))
+        good = released >= RELEASE * np.maximum(length, FULL_LENGTH)
         kept = np.zeros_like(cut)
         kept[chosen[good[line]]] = True
         return kept
@@ -101,7 +93,7 @@ def _centre_lines(edges: StrainedEdges, band: Bool, fixed: Bool) -> Bool:
     costs = lengths / np.clip(strain / LOW, LEAST_PULL, MOST_PULL)
     ends = number[system.ends[near]].astype(np.int64)
     chosen = np.zeros(len(near), np.bool_)
-    rule = LineRule(LOW, RELEASE, BRANCH, REACH, HIGH, STRONG_SHARE, OWN)
+    rule = LineRule(LOW, RELEASE, BRANCH, REACH, STRONG, STRONG_SHARE, OWN)
     centre_lines(Band(ends, lengths, costs, strain, edges.release[near], fixed[inside]), rule, chosen)
     cut = np.zeros(len(band), np.bool_)
     cut[near[chosen]] = True

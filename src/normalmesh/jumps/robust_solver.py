@@ -86,7 +86,7 @@ class RobustSolver:
         self._all_faces, self._all_edges = np.arange(len(self.offsets)), np.arange(count)
         self._totals = np.zeros(len(self.offsets))
         self.movable = np.ones(len(self.offsets), np.bool_)
-        self._least = np.zeros(count)
+        self.limit()
 
     @property
     def own(self) -> Bool:
@@ -94,9 +94,13 @@ class RobustSolver:
         pairs = self.system.pairs
         return self.movable[pairs[:, 0]] & self.movable[pairs[:, 1]]
 
+    def limit(self, least: Float | float = 0.0, most: Float | float = np.inf) -> None:
+        """In robust solves from now on, edges keep at least and at most these shares (E,) of their weight."""
+        self._least, self._most = least * self._base, most * self._base
+
     def keep(self, shares: Float) -> None:
         """Solve the closed surface; in robust solves from now on, edges keep at least these shares (E,) of weight."""
-        self._least = shares * self._base
+        self.limit(shares)
         self.weights = self._base.copy()
         self.solve_all()
 
@@ -112,7 +116,7 @@ class RobustSolver:
         After as many solves as ``rechecks`` name, edges that had settled are looked at again.
         """
         own = self.own
-        self.weights[own] = self._even[own]
+        self.weights[own] = np.minimum(self._even[own], self._most[own])
         self._plan(self.movable)
         self._solve()
         for turn in range(most):
@@ -141,7 +145,7 @@ class RobustSolver:
             full = self.full_strain()
             seen = np.where(full >= twisted, full, self.strain)
             self._over(_robust_solver.weigh_by_strain, edges, seen, width, self._base, self.weights)
-            self.weights[edges] = np.maximum(self.weights[edges], self._least[edges])
+            self.weights[edges] = np.clip(self.weights[edges], self._least[edges], self._most[edges])
             moving = edges[np.abs(self.weights[edges] - before[edges]) > MOVED_CAUCHY * self._base[edges]]
             if turn == 0 and len(moving) == 0:
                 self.weights = before
@@ -216,7 +220,7 @@ class RobustSolver:
         self._over(
             _robust_solver.weigh_one_sided, edges, self._graph, self.offsets, self._totals, self._trust, self.weights
         )
-        self.weights[edges] = np.maximum(self.weights[edges], self._least[edges])
+        self.weights[edges] = np.clip(self.weights[edges], self._least[edges], self._most[edges])
         moving: Int = edges[np.abs(self.weights[edges] - before) > MOVED * self._even[edges]]
         return moving
 

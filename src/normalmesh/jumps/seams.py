@@ -10,7 +10,6 @@ from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.facets.robust_weights import RobustWeights
 from normalmesh.jumps.placement import placed_offsets
-from normalmesh.jumps.snapping import MIN_LENGTH
 from normalmesh.mesh.components import components
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.screen_mesh import ScreenMesh
@@ -18,6 +17,8 @@ from normalmesh.normals.normal_map import NormalMap
 
 #: Strain (px) from which on the planes of two faces are held apart.
 APART = 2.0
+#: Length (px) of connected seams, at least.
+MIN_LENGTH = 10.0
 
 
 def seams_of(mesh: ScreenMesh, jumps: Jumps, normal_map: NormalMap) -> Integer:

@@ -20,7 +20,7 @@ WIDTH = 2
 #: Pixels whose normals are compared are so many px from the ones beside a line.
 APART = 1
 #: Length (px) of connected lines, at least.
-MIN_LENGTH = 10
+MIN_LENGTH = 4
 
 
 #: Pixels that are so near to a line, in px, are looked at while it is moved.

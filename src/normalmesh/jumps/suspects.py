@@ -6,27 +6,23 @@ import math
 
 import numpy as np
 
-from normalmesh.array_types import Float, Int, Integer
+from normalmesh.array_types import Float, Int
 from normalmesh.decimation.near_cells import NearCells
-from normalmesh.jumps.lines import LOW, LOW_NOISE, RELEASE, RELEASE_NOISE
+from normalmesh.jumps.lines import LOW, LOW_NOISE, RELEASE, RELEASE_NOISE, StrainedEdges
 from normalmesh.jumps.robust_solver import RobustSolver
-from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import boundary_vertices
 
-#: A surface is suspect if edges of the continuous one, connected over MIN_LENGTH px, are strained by this much: in px,
-#: and in units of the noise of the strain.
-STRAINED, STRAINED_NOISE = 0.25, 8.0
+#: A surface is suspect if edges that are strained by this much, in px and in units of the noise of the strain, hold so
+#: much energy (px²): about 10 px of a line.
+STRAINED, STRAINED_NOISE, ENERGY = 0.1, 8.0, 5.0
 #: Largest ratio of the noise of the strain to that of closures, without jumps: that of correlated errors.
 CORRELATED = 1.5
-MIN_LENGTH = 6.0
-#: Strained edges up to this length, for each px of the side of the foreground, are tried on the first mesh,
-FEW = 0.5
+#: Up to this energy (px²), for each px of the side of the foreground, strained edges are tried on the first mesh,
+MUCH = 0.05
 #: within this distance (px),
 REACH = 32.0
-#: with this many one-sided solves,
+#: with this many one-sided solves, and must open along a line.
 SOLVES = 5
-#: and must open by these shares of what makes a line (strain, energy), and by this multiple of the strain somewhere.
-OPEN_STRAIN, OPEN_RELEASE, OPEN_TOP = 0.5, 0.25, 2.0
 
 
 def strain_noise(values: Float) -> float:
@@ -62,40 +58,28 @@ def is_suspect(solver: RobustSolver) -> bool:
 
     The solver keeps the continuous solution, except near strained edges, which it may have opened.
     """
-    system = solver.system
-    limit = max(STRAINED, STRAINED_NOISE * closed_noise(solver))
-    strained = np.flatnonzero(solver.strain > limit)
-    line, length = _chains(solver, strained)
-    strained = strained[length[line] >= MIN_LENGTH]
-    if len(strained) == 0:
+    strained = solver.strain > max(STRAINED, STRAINED_NOISE * closed_noise(solver))
+    energy = solver.energies()[strained].sum()
+    if energy < ENERGY:
         return False
-    is_much = system.lengths[strained].sum() >= FEW * math.sqrt(system.means.areas.sum())
-    return bool(is_much) or _opens(solver, strained)
+    return bool(energy >= MUCH * math.sqrt(solver.system.means.areas.sum())) or _opens(solver, np.flatnonzero(strained))
 
 
 def _opens(solver: RobustSolver, strained: Int) -> bool:
-    """Return whether strained edges open if faces may choose their neighbours."""
-    system, closed = solver.system, solver.strain.copy()
-    solver.movable = near_edges(solver, strained).at(system.means.centroids)
-    own = solver.own
+    """Return whether strained edges open along a line if faces may choose their neighbours."""
+    closed = solver.strain.copy()
+    solver.movable = near_edges(solver, strained).at(solver.system.means.centroids)
     solver.one_sided(SOLVES)
+    edges = strained_edges(solver, closed, closed_noise(solver))
+    return bool(edges.worth(edges.strain >= LOW).any())
+
+
+def strained_edges(solver: RobustSolver, closed: Float, noise: float) -> StrainedEdges:
+    """Return the edges of a robust solution; ``closed`` (E,) is the strain of the continuous one."""
+    low, release = thresholds(noise)
     full = solver.full_strain()
-    low, release = thresholds(closed_noise(solver))
-    open_edges = np.flatnonzero((full >= OPEN_STRAIN * low) & own)
-    line, length = _chains(solver, open_edges)
-    released = np.bincount(line, (system.lengths * full * closed)[open_edges], len(length))
-    top = np.zeros(len(length))
-    np.maximum.at(top, line, full[open_edges])
-    opens = (length >= MIN_LENGTH) & (released >= OPEN_RELEASE * release * length) & (top >= OPEN_TOP * low)
-    return bool(opens.any())
-
-
-def _chains(solver: RobustSolver, edges: Int) -> tuple[Integer, Float]:
-    """Return the line (K,) of connected edges that each of the edges belongs to, and the lengths of the lines in px."""
-    ends = solver.system.ends[edges]
-    line = components(ends, len(solver.system.means.mesh.vertices))[ends[:, 0]]
-    lengths: Float = np.bincount(line, solver.system.lengths[edges]).astype(np.float64)
-    return line, lengths
+    own = np.where(solver.own, full, 0.0)
+    return StrainedEdges(solver.system, full, own * LOW / low, closed * (RELEASE / release) * (low / LOW))
 
 
 def near_edges(solver: RobustSolver, edges: Int) -> NearCells:

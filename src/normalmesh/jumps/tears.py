@@ -11,10 +11,10 @@ from normalmesh.array_types import Bool, Float
 from normalmesh.jumps.attaching import attached
 from normalmesh.jumps.fronts import Fronts
 from normalmesh.jumps.jump_pixels import JumpPixels
-from normalmesh.jumps.lines import LOW, RELEASE, StrainedEdges, choose_lines
+from normalmesh.jumps.lines import LOW, StrainedEdges, choose_lines
 from normalmesh.jumps.robust_solver import RobustSolver
 from normalmesh.jumps.snapping import SnappedLine, long_enough, snapped_lines
-from normalmesh.jumps.suspects import closed_noise, thresholds
+from normalmesh.jumps.suspects import closed_noise, strained_edges, thresholds
 
 #: Number of one-sided solves, and those after which settled edges are looked at again.
 ONE_SIDED, RECHECKS = 20, (6, 13)
@@ -65,13 +65,11 @@ class Tears:
     @classmethod
     def of(cls, solver: RobustSolver, closed: Float, fronts: Fronts, pixels: JumpPixels) -> Tears:
         """Solve robustly. ``closed`` (E,) is the strain of the continuous surface."""
-        noise, edges = _strained(solver, closed)
+        noise, edges, shares = robust_shares(solver, closed)
         found = choose_lines(edges)
         cut = attached(solver, found, EVEN * thresholds(noise)[0])
         lines = snapped_lines(edges, cut, pixels.cells, fronts.contrast)
         held = bool(edges.worth((edges.strain >= LOW) & (fronts.contrast < gate_of(noise))).any())
-        # The root of Cauchy weights: edges that are less strained pull with a force that hardly depends on it.
-        shares = np.where(edges.strain >= OPEN * LOW, 0.0, np.sqrt(solver.shares()))
         tears = cls(solver, noise, shares, lines, held)
         return replace(tears, shares=tears._shares_without(found & ~cut)).without_smooth()
 
@@ -169,16 +167,16 @@ def gate_of(noise: float) -> float:
     return GATE * min(max(noise / NOISY, CLEAN_GATE), 1.0)
 
 
-def _strained(solver: RobustSolver, closed: Float) -> tuple[float, StrainedEdges]:
-    """Solve robustly; return the noise of the strain, and the edges with their strain.
+def robust_shares(solver: RobustSolver, closed: Float) -> tuple[float, StrainedEdges, Float]:
+    """Solve robustly; return the noise of the strain, the edges, and the shares (E,) of their weight that they keep.
 
     ``closed`` (E,) is the strain of the continuous surface.
     """
     solver.one_sided(ONE_SIDED, RECHECKS)
     noise = closed_noise(solver)
-    low, release = thresholds(noise)
+    low, _ = thresholds(noise)
     solver.cauchy(max(WIDTH, noise), CAUCHY)
     solver.cauchy(max(WIDTH, noise), LAST, low)
-    full = solver.full_strain()
-    own = np.where(solver.own, full, 0.0)
-    return noise, StrainedEdges(solver.system, full, own * LOW / low, closed * (RELEASE / release) * (low / LOW))
+    edges = strained_edges(solver, closed, noise)
+    # The root of Cauchy weights: edges that are less strained pull with a force that hardly depends on it.
+    return noise, edges, np.where(edges.strain >= OPEN * LOW, 0.0, np.sqrt(solver.shares()))

@@ -209,12 +209,17 @@ class Discontinuities:
         """Length of all cuts, in px."""
         return float(np.linalg.norm(self.screen[:, 0] - self.screen[:, 1], axis=1).sum())
 
+    @property
+    def doubtful(self) -> int:
+        """Length in px of the lines that release less energy than lines must on average: ends, and small branches."""
+        return sum(line.length for line in self.lines if line.certainty < 1)
+
     def __str__(self) -> str:
         if not self.lines:
             return "none"
-        certainty = min(line.certainty for line in self.lines)
         text = f"{count_text(len(self.lines), 'line')}, {self.length:.0f} px cut"
-        text += f", certainty {certainty:.1f} or more"
+        if self.doubtful:
+            text += f", {self.doubtful} px of it doubtful"
         loose = self.part_areas[self.undetermined]
         if len(loose):
             share = 100 * loose.sum() / self.part_areas.sum()
