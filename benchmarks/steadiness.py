@@ -149,16 +149,16 @@ def vary(names: list[str], chosen: str) -> Iterator[str]:
                 except Exception as error:  # A constant may have to be in a certain range.
                     yield f"{constant!s:44} × {factor} failed: {type(error).__name__}"
                     continue
-            mae, error = (
-                geometric_mean([getattr(new, name) / getattr(old, name) for new, old in zip(found, base, strict=True)])
+            maes, errors = (
+                [getattr(new, name) / getattr(old, name) for new, old in zip(found, base, strict=True)]
                 for name in ("mae", "error")
             )
             shares = [again(new.lines, old.lines) for new, old in zip(found, base, strict=True)]
-            worst = names[int(np.argmin(shares))]
+            least, most = names[int(np.argmin(shares))], names[int(np.argmax(errors))]
             count, unsteady = count + 1, unsteady + (min(shares) < AGAIN)
             yield (
-                f"{constant!s:44} × {factor} MAE × {mae:.3f} error × {error:.3f} again {np.mean(shares):.2f}, "
-                f"least {min(shares):.2f} ({worst})"
+                f"{constant!s:44} × {factor} MAE × {geometric_mean(maes):.3f} error × {geometric_mean(errors):.3f}, "
+                f"most {max(errors):.2f} ({most}), again {np.mean(shares):.2f}, least {min(shares):.2f} ({least})"
             )
     yield f"{unsteady} of {count} changes lose more than {1 - AGAIN:.0%} of the lines of a case"
 
