@@ -179,7 +179,7 @@ def test_one_progress_line_for_all_inputs(monkeypatch):
     console = Console()
     second = console.part(1, 4, "b.png")
     second(Step(0.5, "collapse", 99))
-    console.progress._display.refresh()
+    console.progress._display._live.refresh()
     (line,) = terminal.screen()
     console.progress.clear()
     assert line.startswith("2/4 b.png: collapse ")

@@ -8,10 +8,10 @@ import trimesh
 
 import normalmesh as nm
 from invocation import SIZE, invoke, medallion, succeed, write_medallion
-from normalmesh.evaluation.rendering import rendering
 from normalmesh.evaluation.rendering.rendering import share_outside
 from normalmesh.output.heights import read_depth_map
 from normalmesh.output.mesh_reading import read_mesh
+from normalmesh.runtime import memory_budget
 
 FORMATS = ("ply", "obj", "glb", "stl")
 
@@ -130,11 +130,11 @@ def test_the_part_of_a_mesh_that_a_camera_does_not_see():
 
 def test_an_image_larger_than_memory(made, tmp_path, monkeypatch):
     pytest.importorskip("embreex")
-    monkeypatch.setattr(rendering, "available_memory", lambda: 10**9)
+    monkeypatch.setattr(memory_budget, "available_memory", lambda: 10**9)
     for arguments in (("convert", made / "s.ply", tmp_path / "d.npy"), ("render", "stone", "-o", tmp_path / "r.png")):
         result = invoke(*arguments, "--size", 10_000)
         assert result.exit_code == 1
-        assert "an image of 10000×10000 pixels takes 1.2 GB of memory but 1.0 GB are available" in result.stderr
+        assert "an image of 10000×10000 pixels needs about 1.2 GB of memory but 1.0 GB are available" in result.stderr
 
 
 def test_depth_maps_between_formats(tmp_path):

@@ -15,7 +15,7 @@ from terminal import with_terminal
 
 def drawn(console, terminal):
     """Return the visible lines after the bar is drawn."""
-    console.progress._display.refresh()
+    console.progress._display._live.refresh()
     return terminal.screen()
 
 

@@ -7,12 +7,11 @@ from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, ev
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.pictures import preview as sheets
 from normalmesh.pictures._oblique import draw_faces
-from normalmesh.pictures.frame import Frame
+from normalmesh.pictures.frame import Frame, angular_errors, vertex_density
 from normalmesh.pictures.oblique import oblique
 from normalmesh.pictures.panels import CUT, edges
 from normalmesh.pictures.preview import BOX, HEADER, HEIGHT, MARGIN, STEP, TO_PICTURE, WIDTH, detail_frame, preview
 from normalmesh.pictures.sheet import linear_ticks, logarithmic_ticks, round_up
-from normalmesh.pictures.surface_fields import angular_errors, vertex_density
 from scenes import scene
 
 

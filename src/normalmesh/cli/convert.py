@@ -54,7 +54,7 @@ def convert(
         raise click.UsageError(
             "--normals, --size, --pixel-size and the options of the camera require a mesh as IN and a depth map as OUT"
         )
-    reject_several([name for name, value in (("normals", normals), ("size", size)) if value is not None])
+    reject_several(normals=normals, size=size)
     beside = companions_of(target, textured=False) if to_mesh else depth_companions(target)
     check_targets([target, *beside], [source, normals, choice.camera])
     view = _view(normals, size, choice) if from_mesh and not to_mesh else None

@@ -85,7 +85,7 @@ def evaluate(
     reading = MapReading(**options)
     units = units or (None if reading.pixel_size is None else "mm")
     reading = reading.or_stored(result)
-    reject_several([name for name, value in (("truth", truth), ("truth_model", truth_model)) if value is not None])
+    reject_several(truth=truth, truth_model=truth_model)
     require("--away", away, "--truth", truth)
     require("--placed", placed, "--truth-model", truth_model)
     if align is not None and truth is None and truth_model is None:

@@ -30,16 +30,16 @@ class CameraChoice:
     pixel_size: float | None = None
 
     def __post_init__(self) -> None:
-        reject_several(self._given)
+        reject_several(**self._choices)
 
     @property
-    def _given(self) -> list[str]:
-        return [each.name for each in fields(CameraChoice) if getattr(self, each.name) is not None]
+    def _choices(self) -> dict[str, object]:
+        return {each.name: getattr(self, each.name) for each in fields(CameraChoice)}
 
     @property
     def has_camera(self) -> bool:
         """Whether any option of the camera is given."""
-        return bool(self._given)
+        return any(value is not None for value in self._choices.values())
 
     @property
     def is_perspective(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import click
@@ -205,10 +205,11 @@ class SectionedCommand(click.Command):
                 formatter.write_dl([row for row in rows if row is not None])
 
 
-def reject_several(names: Collection[str]) -> None:
+def reject_several(**values: object) -> None:
     """Raise a usage error if several of the options that exclude each other, by their parameters, are given."""
+    names = [option_name(name) for name, value in values.items() if value is not None and value is not False]
     if len(names) > 1:
-        raise click.UsageError(f"give only one of {', '.join(map(option_name, names))}")
+        raise click.UsageError(f"give only one of {', '.join(names)}")
 
 
 def require(option: str, is_given: bool, required: str, value: object) -> None:

@@ -57,7 +57,7 @@ def photometric(
     """
     from normalmesh.files.atomic import check_targets, write_atomically
     from normalmesh.files.encoding import NORMALS_SUFFIXES, checked_suffix, encode_normals
-    from normalmesh.photometric.albedo import ALBEDO_SUFFIXES, encode_albedo
+    from normalmesh.photometric.matt_surface import ALBEDO_SUFFIXES, encode_albedo
     from normalmesh.photometric.photometric import photometric_stereo
 
     checked_suffix(output, NORMALS_SUFFIXES, "normals")

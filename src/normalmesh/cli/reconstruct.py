@@ -116,7 +116,7 @@ def reconstruct(
     from normalmesh.cli.output_files import reject_clashes
     from normalmesh.cli.settings import Settings
 
-    reject_several([name for name, given in (("verbose", verbose), ("quiet", quiet)) if given])
+    reject_several(verbose=verbose, quiet=quiet)
     companions = {name: options.pop(name) for name in COMPANIONS}
     jobs = jobs_of(normals, outputs, companions, Settings(**options))
     if len(jobs) > 1 and jobs[0].settings.work is not None:

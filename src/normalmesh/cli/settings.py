@@ -81,8 +81,8 @@ class Settings(MapReading):
     gaps: str | None = None
 
     def __post_init__(self) -> None:
-        reject_several(self.rule)
-        reject_several(self._chosen("scheduler", "workers"))
+        reject_several(**self.rule)
+        reject_several(scheduler=self.scheduler, workers=self.workers)
         super().__post_init__()
         for conflict in self._conflicts():
             raise click.UsageError(conflict)

@@ -7,16 +7,15 @@ import struct
 import threading
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from mmap import mmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from normalmesh.files.formats import mapped, reading, unusable
 from normalmesh.files.size_limits import check_image_size
+from normalmesh.files.windowed_arrays import ArrayInMemory
 
 if TYPE_CHECKING:
     import PIL.Image
@@ -41,31 +40,13 @@ for _decoder in ("imagecodecs", "tifffile"):
     logging.getLogger(_decoder).addHandler(logging.NullHandler())
 
 
-@dataclass(frozen=True)
-class Image:
-    """An image file as it was stored."""
-
-    values: NDArray[Any]  # (H, W, C) integers or floats; with an even C the last channel is alpha
-    maximum: int | None  # the largest value that the bit depth can hold; None for floats
-    colour: str  # what the colour channels hold: "RGB", "grey", "palette", "CMYK" or another name
-    nodata: int | None = None  # the integer that stands for a missing value; missing floats are NaN already
-
-    @property
-    def alpha(self) -> NDArray[Any] | None:
-        """(H, W) opacity in the unit of the values, if there is any."""
-        return self.values[..., -1] if self.values.shape[2] in (2, 4) else None
-
-
-def read_image(path: Path, file_format: str) -> Image:
+def read_image(path: Path, file_format: str) -> ArrayInMemory:
     """Decode a file of one of :data:`IMAGE_FORMATS`."""
     from normalmesh.files.tiff_windows import read_tiff
 
     decoders = {"PNG": _read_png, "JPEG": _read_jpeg, "TIFF": read_tiff}
     with reading(path, file_format):
-        image = _read_pillow(path, file_format) if file_format in PILLOW_FORMATS else decoders[file_format](path)
-        if image.values.size == 0:
-            raise ValueError("no pixels")
-        return image
+        return _read_pillow(path, file_format) if file_format in PILLOW_FORMATS else decoders[file_format](path)
 
 
 def read_image_size(path: Path, file_format: str) -> tuple[int, int]:
@@ -104,7 +85,7 @@ def opened_image(path: Path, formats: tuple[str, ...]) -> PIL.Image.Image:
             PIL.Image.MAX_IMAGE_PIXELS = limit
 
 
-def _read_pillow(path: Path, name: str) -> Image:
+def _read_pillow(path: Path, name: str) -> ArrayInMemory:
     """Decode a file in a Pillow format; palettes become colours."""
     with opened_image(path, (name.upper(),)) as file:
         _check_pillow(path, file)
@@ -116,7 +97,7 @@ def _read_pillow(path: Path, name: str) -> Image:
             mode = mode.removesuffix("A")
         refuse_turned(path, int(file.getexif().get(ORIENTATION, 1)))
         colour = "grey" if is_grey else "palette" if file.mode in ("P", "PA") else "RGB"
-        return Image(with_channel_axis(np.array(file.convert(mode))), 255, colour)
+        return ArrayInMemory(path, np.array(file.convert(mode)), 255, colour)
 
 
 def _check_pillow(path: Path, file: PIL.Image.Image) -> None:
@@ -125,14 +106,14 @@ def _check_pillow(path: Path, file: PIL.Image.Image) -> None:
         raise unusable(path, f"holds an animation of {count} images; save the one to be read as a file of its own")
 
 
-def _read_png(path: Path) -> Image:
+def _read_png(path: Path) -> ArrayInMemory:
     import imagecodecs
 
     with mapped(path) as contents:
         _, colour = _png_header(path, contents)
         refuse_turned(path, _orientation(_png_exif(contents)))
         values = imagecodecs.png_decode(contents)
-    return Image(with_channel_axis(values), int(np.iinfo(values.dtype).max), colour)
+    return ArrayInMemory(path, values, int(np.iinfo(values.dtype).max), colour)
 
 
 def _png_header(path: Path, contents: mmap) -> tuple[tuple[int, int], str]:
@@ -158,7 +139,7 @@ def _png_exif(contents: mmap) -> bytes:
     return next(found, b"")
 
 
-def _read_jpeg(path: Path) -> Image:
+def _read_jpeg(path: Path) -> ArrayInMemory:
     import imagecodecs
 
     with mapped(path) as contents:
@@ -170,7 +151,7 @@ def _read_jpeg(path: Path) -> Image:
             raise unusable(path, "cannot be read as JPEG; it is incomplete (no end of image)")
         values = imagecodecs.jpeg8_decode(contents)
     colour = {1: "grey", 3: "RGB", 4: "CMYK"}.get(components, f"{components}-component")
-    return Image(with_channel_axis(values), 2**precision - 1, colour)
+    return ArrayInMemory(path, values, 2**precision - 1, colour)
 
 
 def _jpeg_frame(contents: mmap) -> tuple[int, tuple[int, int], int, int]:
@@ -239,8 +220,3 @@ def refuse_turned(path: Path, orientation: int) -> None:
             f"is to be shown turned or mirrored (orientation {orientation} in its metadata), so that its axes are "
             "not known; save it as it is shown, or remove the orientation",
         )
-
-
-def with_channel_axis(values: NDArray[Any]) -> NDArray[Any]:
-    """Return (H, W) as (H, W, 1), and other shapes unchanged."""
-    return values[..., None] if values.ndim == 2 else values

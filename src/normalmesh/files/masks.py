@@ -17,7 +17,7 @@ from normalmesh.errors import NormalMeshError, path_text, shape_text, warn_calle
 from normalmesh.files.formats import file_format, unknown_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, IMAGES, read_image
 from normalmesh.files.tiff_windows import TiffWindows
-from normalmesh.files.windowed_arrays import ArrayInMemory, NpyWindows, WindowedArray
+from normalmesh.files.windowed_arrays import NpyWindows, WindowedArray
 from normalmesh.files.zarr_windows import ZarrWindows, is_zarr
 from normalmesh.normals.windows import Rectangle, Slices, rectangle_of, whole_window
 
@@ -50,7 +50,7 @@ def open_mask(path: Path, on_disk: bool = False) -> WindowedArray:
         return TiffWindows(path).check_pieces()
     if name not in IMAGE_FORMATS:
         raise unknown_format(path, name, f"a mask as {IMAGES} image, or NPY file")
-    return ArrayInMemory.of_image(path, read_image(path, name))
+    return read_image(path, name)
 
 
 def mask_of_array(array: WindowedArray, shape: tuple[int, int] | None = None) -> PackedMask:
@@ -72,7 +72,7 @@ def mask_of_array(array: WindowedArray, shape: tuple[int, int] | None = None) ->
 
 
 def reaches_half(values: NDArray[np.generic], maximum: int | None) -> Bool:
-    """Return where values reach half of the range, (H, W) bool. ``maximum`` as in :class:`Image`."""
+    """Return where values reach half of the range, (H, W) bool. ``maximum`` as of :class:`WindowedArray`."""
     half: Bool = np.greater_equal(values, 0.5 if maximum is None else (maximum + 1) // 2)
     return half
 
@@ -174,23 +174,18 @@ class PackedMask:
     def window(self, rows: slice, columns: slice) -> Bool:
         """Return a window (h, w) of the mask."""
         window = np.empty((rows.stop - rows.start, columns.stop - columns.start), np.bool_)
+        width, first = -(-self.shape[1] // 8), columns.start // 8
         for number in range(rows.start // BAND, -(-rows.stop // BAND)):
-            first, last = max(rows.start, number * BAND), min(rows.stop, (number + 1) * BAND)
-            part = slice(first - number * BAND, last - number * BAND)
-            window[first - rows.start : last - rows.start] = self._part(number, part, columns)
+            band, start = self.bands[number], number * BAND
+            top, bottom = max(rows.start, start), min(rows.stop, start + BAND)
+            part = window[top - rows.start : bottom - rows.start]
+            if isinstance(band, bool):
+                part[...] = band
+                continue
+            packed = np.frombuffer(zlib.decompress(band), np.uint8).reshape(-1, width)
+            bits = np.unpackbits(packed[top - start : bottom - start, first : -(-columns.stop // 8)], axis=1)
+            part[...] = bits[:, columns.start - 8 * first : columns.stop - 8 * first]
         return window
-
-    def _part(self, number: int, rows: slice, columns: slice) -> Bool | bool:
-        """Return rows of a band."""
-        band = self.bands[number]
-        if isinstance(band, bool):
-            return band
-        width = -(-self.shape[1] // 8)
-        packed = np.frombuffer(zlib.decompress(band), np.uint8).reshape(-1, width)
-        first = columns.start // 8
-        bits = np.unpackbits(packed[rows, first : -(-columns.stop // 8)], axis=1)
-        part: Bool = bits[:, columns.start - 8 * first : columns.stop - 8 * first].view(np.bool_)
-        return part
 
 
 class MaskPacker:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from normalmesh.errors import path_text, shape_text, warn_caller
 from normalmesh.files.formats import mapped, reading, unusable
 from normalmesh.files.georeference import read_georeference
-from normalmesh.files.images import ORIENTATION, Image, refuse_turned, with_channel_axis
+from normalmesh.files.images import ORIENTATION, refuse_turned
 from normalmesh.files.size_limits import check_file_length, check_image_size, check_pixel_limit, refuse_beyond_memory
-from normalmesh.files.windowed_arrays import MappedArray, WindowedArray
+from normalmesh.files.windowed_arrays import ArrayInMemory, MappedArray, WindowedArray, with_channel_axis
 from normalmesh.normals.windows import whole_window
 from normalmesh.runtime.memory import bytes_text
 from normalmesh.runtime.threads import in_parallel
@@ -33,11 +33,12 @@ COLOURS = {"MINISBLACK": "grey", "MINISWHITE": "grey", "PALETTE": "palette", "SE
 NODATA = 42113
 
 
-def read_tiff(path: Path) -> Image:
+def read_tiff(path: Path) -> ArrayInMemory:
     """Read the only image of a file whole."""
     read_tiff_size(path)  # before anything that takes memory
     array = TiffWindows(path)
-    return array.image(*whole_window(array.size))
+    values, nodata = array.values_and_nodata(*whole_window(array.size))
+    return ArrayInMemory(path, values, array.maximum, array.colour, nodata=nodata)
 
 
 def read_tiff_size(path: Path) -> tuple[int, int]:
@@ -111,15 +112,15 @@ class TiffWindows(WindowedArray):
         return self
 
     def read(self, rows: slice, columns: slice) -> NDArray[Any]:
-        return self.image(rows, columns).values
+        return self.values_and_nodata(rows, columns)[0]
 
-    def image(self, rows: slice, columns: slice) -> Image:
-        """Return a window as an image."""
+    def values_and_nodata(self, rows: slice, columns: slice) -> tuple[NDArray[Any], int | None]:
+        """Return the values of a window, and the integer that stands for a missing one."""
         with reading(self.path, "TIFF"):
             values, missing = _without_nodata(self._stored(rows, columns), self._nodata)
         if self._zero_is_white and self.maximum is not None:
             values, missing = self.maximum - values, None if missing is None else self.maximum - missing
-        return Image(values, self.maximum, self.colour, missing)
+        return values, missing
 
     def _stored(self, rows: slice, columns: slice) -> NDArray[Any]:
         """Return the values (h, w, channels) as they are stored."""

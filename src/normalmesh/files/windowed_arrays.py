@@ -15,7 +15,6 @@ from normalmesh.errors import shape_text
 from normalmesh.files.arrays import npy_header
 from normalmesh.files.formats import file_format, reading, unusable
 from normalmesh.files.georeference import GeoReference
-from normalmesh.files.images import Image, with_channel_axis
 from normalmesh.files.size_limits import check_pixel_limit
 from normalmesh.normals.windows import Slices
 
@@ -31,7 +30,7 @@ class WindowedArray(ABC):
     dtype: np.dtype[np.generic]  # of the values that :meth:`read` returns
     chunks: tuple[int, int]  # rows and columns of stored pieces: windows of whole ones are read fastest
     maximum: int | None  # the largest value that the bit depth can hold; None for floats and wide integers
-    colour: str  # what the channels hold, as of :class:`.images.Image`; "array" if the format does not say it
+    colour: str  # "RGB", "grey", "palette", "CMYK", …; "array" if the format does not say it
     georeference: GeoReference | None = None  # where a GeoTIFF lies on the ground
 
     @abstractmethod
@@ -64,9 +63,10 @@ class WindowedArray(ABC):
 
 
 class ArrayInMemory(WindowedArray):
-    """Values (rows, columns, channels) in memory, which are one window.
+    """Values (rows, columns, channels) in memory, which are one window: an image as it was stored, or an array.
 
-    ``mask`` (rows, columns): that of the file, if it has one. The range of integers is that of their type.
+    Of an image with an even number of channels, the last one is alpha. The range of integers is that of their type
+    unless ``maximum`` says it. ``mask`` (rows, columns): that of the file, if it has one.
     """
 
     def __init__(
@@ -75,23 +75,27 @@ class ArrayInMemory(WindowedArray):
         values: NDArray[Any],
         maximum: int | None = None,
         colour: str = "array",
+        *,
         mask: NDArray[Any] | None = None,
+        nodata: int | None = None,
     ):
-        self.path, self.colour, self._values, self._mask = path, colour, values, mask
-        self.shape = channels_last(path, values.shape)
+        self.path, self.colour, self._mask = path, colour, mask
+        self.shape, self.values = channels_last(path, values.shape), with_channel_axis(values)
         self.chunks, self.dtype = self.size, values.dtype
         self.maximum = integer_maximum(values.dtype) if maximum is None else maximum
+        #: The integer that stands for a missing value; missing floats are NaN already.
+        self.nodata = nodata
 
-    @classmethod
-    def of_image(cls, path: Path, image: Image) -> ArrayInMemory:
-        """Return the pixels of an image."""
-        return cls(path, image.values, image.maximum, image.colour)
+    @property
+    def alpha(self) -> NDArray[Any] | None:
+        """Opacity (H, W) of an image, in the unit of the values, if there is any."""
+        return self.values[..., -1] if self.shape[2] in (2, 4) else None
 
     def own_mask(self) -> ArrayInMemory | None:
         return None if self._mask is None else ArrayInMemory(self.path, self._mask)
 
     def read(self, rows: slice, columns: slice) -> NDArray[Any]:
-        return with_channel_axis(self._values[rows, columns])
+        return self.values[rows, columns]
 
 
 class MappedArray:
@@ -161,3 +165,8 @@ def integer_maximum(dtype: np.dtype[np.generic]) -> int | None:
 
 def _multiple(unit: int, length: int) -> int:
     return unit * max(length // unit, 1)
+
+
+def with_channel_axis(values: NDArray[Any]) -> NDArray[Any]:
+    """Return (H, W) as (H, W, 1), and other shapes unchanged."""
+    return values[..., None] if values.ndim == 2 else values

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from normalmesh.errors import NormalMeshError, path_text, shape_text
 from normalmesh.files.arrays import chosen_normals, is_mask_name
 from normalmesh.files.formats import reading, unusable
-from normalmesh.files.images import with_channel_axis
 from normalmesh.files.size_limits import check_pixel_limit
-from normalmesh.files.windowed_arrays import WindowedArray, integer_maximum
+from normalmesh.files.windowed_arrays import WindowedArray, integer_maximum, with_channel_axis
 
 #: Files that a folder of Zarr has, of version 3 and 2.
 SIGNS = ("zarr.json", ".zarray", ".zgroup")

@@ -62,9 +62,7 @@ class Prior:
             screen = np.stack([columns + 0.5, rows + 0.5], axis=1)
             pixels = rows * given.shape[1] + columns
         else:
-            screen, depth = given[:, :2], given[:, 2]
-            weights = np.full(len(given), POINT_WEIGHT if weight is None else weight)
-            weights = given[:, 3] if given.shape[1] == 4 else weights
+            screen, depth, weights = weighted_points(given, weight)
             pixels = nearest_pixels(screen, normal_map.mask)
         whole = np.ones(count + 1, np.bool_)
         placed = cls(screen, normal_map.camera.unknown_of_depth(depth), weights, pixels, labels, whole)
@@ -95,6 +93,12 @@ class Prior:
     def _part(self, chosen: Bool) -> Prior:
         of_points = ("screen", "unknown", "weights", "pixels")
         return replace(self, **{name: getattr(self, name)[chosen] for name in of_points})
+
+
+def weighted_points(given: Float, weight: float | None) -> tuple[Float, Float, Float]:
+    """Return places (K, 2), depths and weights (K,) of control points (K, 3 or 4)."""
+    weights = np.full(len(given), POINT_WEIGHT if weight is None else weight)
+    return given[:, :2], given[:, 2], given[:, 3] if given.shape[1] == 4 else weights
 
 
 def nearest_pixels(screen: Float, mask: Bool) -> Int:

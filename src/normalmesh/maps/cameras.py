@@ -9,11 +9,11 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -50,6 +50,8 @@ COLUMNS, ROWS = (0xA002, "PixelXDimension"), (0xA003, "PixelYDimension")
 UNIT_LENGTHS = {2: 25.4, 3: 10.0, 4: 1.0, 5: 0.001}
 #: Diagonal of a frame of 35 mm film in mm, to which equivalent focal lengths refer.
 FILM_DIAGONAL = math.hypot(36, 24)
+#: What stands for a camera: one, a file with its matrix, what makes one from rows and columns, or None for the default.
+CameraLike: TypeAlias = "Camera | str | PathLike[str] | Callable[[tuple[int, int]], Camera] | None"
 #: Largest ratio of the focal lengths by the sensor and by the equivalent. Programs that make photographs smaller often
 #: keep the sensor's resolution in pixels of the original; in-camera formats change the equivalent by less.
 CONTRADICTION = 1.3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -19,7 +18,7 @@ from normalmesh.files.formats import file_format
 from normalmesh.files.size_limits import limited_pixels
 from normalmesh.integration.expected_uncertainty import expected_uncertainty
 from normalmesh.maps.alpha import Alpha
-from normalmesh.maps.cameras import ExifLens, read_exif_lens
+from normalmesh.maps.cameras import CameraLike, ExifLens, read_exif_lens
 from normalmesh.maps.normal_maps import decode_file, normal_map_of
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import NAMED, Convention, checked_convention, likely_convention
@@ -117,7 +116,7 @@ class Inspection:
 def inspect_file(
     path: str | PathLike[str],
     mask: str | PathLike[str] | None = None,
-    camera: Camera | str | PathLike[str] | Callable[[tuple[int, int]], Camera] | None = None,
+    camera: CameraLike = None,
     convention: str | Convention = "opengl",
     *,
     alpha: Alpha = "auto",

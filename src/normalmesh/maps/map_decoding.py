@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
-from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from normalmesh.array_types import Bool, Float, Int
 from normalmesh.errors import NormalMeshError, path_text, warn_caller
@@ -30,7 +29,7 @@ from normalmesh.maps.decoding import (
     refuse_narrow,
     usable,
 )
-from normalmesh.maps.stored_normals import chosen_mask
+from normalmesh.maps.stored_normals import MaskLike, chosen_mask
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.cleaning import SAMPLED, TYPICAL, lengths_of
 from normalmesh.normals.diagnosis import Diagnosis
@@ -45,9 +44,7 @@ ENCODING_PIXELS = 1 << 20
 Grid = tuple[int, int]
 
 
-def decode_map(
-    array: WindowedArray, given: str | PathLike[str] | ArrayLike | None, alpha: Alpha, in_memory: bool = True
-) -> DecodedMap:
+def decode_map(array: WindowedArray, given: MaskLike, alpha: Alpha, in_memory: bool = True) -> DecodedMap:
     """Find the vectors and the foreground of stored normals, or raise :class:`NormalMeshError` if there are none.
 
     Background is what the mask leaves out, and what holds no vector; without a mask, what :mod:`.background` finds. If

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,10 +20,10 @@ from normalmesh.files.masks import read_mask
 from normalmesh.files.size_limits import limited_pixels
 from normalmesh.files.windowed_arrays import WindowedArray
 from normalmesh.maps.alpha import Alpha, checked_alpha
-from normalmesh.maps.cameras import camera_from, held_camera, question_camera
+from normalmesh.maps.cameras import CameraLike, camera_from, held_camera, question_camera
 from normalmesh.maps.map_decoding import DecodedMap, decode_map
 from normalmesh.maps.maps_on_disk import MapOnDisk, opened_map
-from normalmesh.maps.stored_normals import NAME, array_of, read_array, read_size
+from normalmesh.maps.stored_normals import NAME, MaskLike, array_of, read_array, read_size
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import Convention, checked_convention, chosen_convention
 from normalmesh.normals.normal_map import NormalMap
@@ -113,19 +113,12 @@ def read_normal_map(
 
 
 def open_map(
-    path: str | PathLike[str],
-    mask: str | PathLike[str] | ArrayLike | None,
-    camera: Camera | str | PathLike[str] | Callable[[tuple[int, int]], Camera] | None,
-    convention: str | Convention,
-    *,
-    alpha: Alpha,
-    variable: str | None,
-    max_pixels: float | None,
+    path: str | PathLike[str], mask: MaskLike, camera: CameraLike, convention: str | Convention, **options: Any
 ) -> MapOnDisk:
     """Open a normal map on disk: see :meth:`NormalMap.open`."""
-    stated = checked_convention(convention)
+    stated, max_pixels = checked_convention(convention), options.pop("max_pixels")
     with limited_pixels(max_pixels):
-        array, decoded, view = decode_file(checked_path(path), mask, camera, alpha, variable, in_memory=False)
+        array, decoded, view = decode_file(checked_path(path), mask, camera, **options, in_memory=False)
         chosen = chosen_convention(decoded.path, decoded.diagnosis(view), stated)
         ground = array.georeference if camera is None else None
         units = view.default_units if ground is None else ground.units or UNKNOWN_UNITS
@@ -134,8 +127,8 @@ def open_map(
 
 def decode_file(
     given: str | PathLike[str] | ArrayLike | Image,
-    mask: str | PathLike[str] | ArrayLike | None,
-    camera: Camera | str | PathLike[str] | Callable[[tuple[int, int]], Camera] | None,
+    mask: MaskLike,
+    camera: CameraLike,
     alpha: Alpha,
     variable: str | None = None,
     in_memory: bool = True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,8 @@ from normalmesh.photometric.rti_model import RTI_FORMATS, read_rti_size
 READABLE = "PNG, JPEG, TIFF, TGA, BMP, WebP, EXR, NPY, NPZ, MAT, PTM or RTI"
 #: Formats that can be read in windows.
 WINDOWED = "TIFF (best tiled), Zarr or NPY"
+#: What stands for a mask: an array, the path of a file, or None for what the file of the normals holds.
+MaskLike: TypeAlias = str | PathLike[str] | ArrayLike | None
 #: What messages call normals that are in no file.
 NAME = Path("normal_map")
 #: What to do with arrays, by their number of axes.
@@ -61,7 +63,7 @@ def read_array(path: Path, variable: str | None = None, in_memory: bool = True) 
             "'vips copy in.png out.tif[tile,compression=deflate,bigtiff]', or read it whole with read_normal_map",
         )
     elif name in IMAGE_FORMATS:
-        array = ArrayInMemory.of_image(path, read_image(path, name))
+        array = read_image(path, name)
     elif name == "EXR":
         array = ArrayInMemory(path, read_exr(path, variable))
     elif name in RTI_FORMATS:
@@ -107,9 +109,7 @@ def read_size(path: Path) -> tuple[int, int]:
     return read_array(path).size  # of an array that is mapped into memory; or an error
 
 
-def chosen_mask(
-    array: WindowedArray, mask: str | PathLike[str] | ArrayLike | None, in_memory: bool
-) -> PackedMask | None:
+def chosen_mask(array: WindowedArray, mask: MaskLike, in_memory: bool) -> PackedMask | None:
     """Return the mask given as an array or a file, else the one that the file of the normals holds, or None."""
     if isinstance(mask, str | PathLike):
         return mask_of_array(open_mask(checked_path(mask, "mask"), not in_memory), array.size)

@@ -1,16 +1,25 @@
-"""Fitting a matt surface to photographs, pixel by pixel: ρn is the least squares solution of I = ρ ⟨n, l⟩."""
+"""Fitting a matt surface to photographs, pixel by pixel: ρn is the least squares solution of I = ρ ⟨n, l⟩.
+
+The albedo ρ becomes colours for textures, and files.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from normalmesh.array_types import Bool, Float
+from normalmesh.array_types import Bool, Float, Float32, UInt8
+from normalmesh.files.encoding import checked_suffix, encode_npy, encode_png
 from normalmesh.photometric.photographs import Photograph
 
 #: Value of 27 det / trace³ of Σ l lᵀ below which lights count as coplanar; it is 1 for lights from all sides.
 COPLANAR = 1e-6
+#: Share of the pixels that are darker than white in a picture of the albedo.
+WHITE = 0.995
+#: Suffixes of files of an albedo that can be written.
+ALBEDO_SUFFIXES = (".png", ".npy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,3 +112,29 @@ def spread(systems: Float) -> Float:
     trace = np.trace(systems, axis1=-2, axis2=-1)
     spread: Float = 27 * np.linalg.det(systems) / np.maximum(trace, 1e-90) ** 3
     return spread
+
+
+def scaled_to_white(albedo: Float32) -> Float32:
+    """Return an albedo (H, W) or (H, W, 3) in [0, 1]: the brightest half per cent of what is not black is white."""
+    brightest = albedo.max(axis=2) if albedo.ndim == 3 else albedo
+    lit = brightest[brightest > 0]
+    white = float(np.quantile(lit, WHITE)) if lit.size else 1.0
+    shares: Float32 = np.clip(albedo / np.float32(white), 0, 1).astype(np.float32)
+    return shares
+
+
+def to_bytes(shares: Float32) -> UInt8:
+    """Return shares of white in [0, 1] as bytes."""
+    return np.round(255 * shares).astype(np.uint8)
+
+
+def encode_albedo(path: Path, albedo: Float32) -> bytes:
+    """Encode an albedo that is proportional to light, (H, W) or (H, W, 3), in the format of the path's suffix.
+
+    PNG: sRGB with 8 bits and three channels, scaled to white, for textures. NPY: float32 as it is.
+    """
+    if checked_suffix(path, ALBEDO_SUFFIXES, "albedo") == ".npy":
+        return encode_npy(albedo)
+    shares = scaled_to_white(albedo)
+    curved = np.where(shares <= 0.0031308, 12.92 * shares, 1.055 * shares ** (1 / 2.4) - 0.055)
+    return encode_png(to_bytes(np.dstack([curved] * 3) if curved.ndim == 2 else curved))

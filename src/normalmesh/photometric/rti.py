@@ -19,8 +19,7 @@ from normalmesh.array_types import Float, Float32, UInt8
 from normalmesh.errors import path_text, warn_caller
 from normalmesh.files.formats import file_format, unknown_format
 from normalmesh.files.size_limits import limited_pixels
-from normalmesh.photometric.albedo import scaled_to_white, to_bytes
-from normalmesh.photometric.matt_surface import normalised, solved_systems
+from normalmesh.photometric.matt_surface import normalised, scaled_to_white, solved_systems, to_bytes
 from normalmesh.photometric.rti_model import RTI_FORMATS, RTIHeader, RTIModel, read_model
 from normalmesh.runtime.row_blocks import row_blocks
 

@@ -14,10 +14,9 @@ from normalmesh.mesh.surface import Surface
 from normalmesh.mesh.walls import with_walls
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.output.mesh_libraries import pyvista_of
-from normalmesh.pictures.frame import Frame
+from normalmesh.pictures.frame import Frame, angular_errors, check_same_shape, density_range, vertex_density
 from normalmesh.pictures.oblique import oblique
 from normalmesh.pictures.panels import CUT, EDGE, cut_edges, edges
-from normalmesh.pictures.surface_fields import angular_errors, check_same_shape, density_range, vertex_density
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,11 +10,18 @@ from normalmesh.array_types import Float, Int32, UInt8
 from normalmesh.mesh.relief import measured_surface
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.pictures.frame import Frame, Samples
+from normalmesh.pictures.frame import (
+    Frame,
+    Samples,
+    angular_errors,
+    check_same_shape,
+    density_range,
+    resized,
+    vertex_density,
+)
 from normalmesh.pictures.oblique import oblique
 from normalmesh.pictures.panels import CUT, DENSITY, HEAT, coloured, cut_edges, edges, normal_colours, with_edges
 from normalmesh.pictures.sheet import PALE_INK, Sheet, linear_ticks, logarithmic_ticks, round_up
-from normalmesh.pictures.surface_fields import angular_errors, check_same_shape, density_range, resized, vertex_density
 
 #: Size of the sheet, its margin, the height of its header, and the size of a picture in each of 3 × 2 panels; pixels.
 WIDTH, HEIGHT, MARGIN, HEADER = 1800, 1250, 30, 120

@@ -56,11 +56,11 @@ def tile_equations(clean: WindowedMap, part: TileMesh, placement: Placement | No
 
 
 def tile_heights(clean: WindowedMap, part: TileMesh, equations: Mapping[str, Any], offsets: Float) -> Arrays:
-    """Return the ``unknown`` (n,) of the vertices of a tile from the offsets (m,) of its faces."""
+    """Return the ``unknown`` (n,) of the ``vertices`` (n,) of a tile from the offsets (m,) of its faces."""
     area = part.window(clean)
     camera = window_camera(clean.camera, area.left, area.top)
     means = FaceMeans(part.screen(area), camera, np.array(equations["table"]))
-    return {"unknown": PlaneSurface(means).at_vertices(offsets)}
+    return {"unknown": PlaneSurface(means).at_vertices(offsets), "vertices": part.corners}
 
 
 def refine_piece(clean: WindowedMap, piece: Piece, noise: Float, turns: range, tidied: Bool, added: int) -> Arrays:
@@ -107,7 +107,7 @@ def tile_variances(source: WindowedMap, part: TileMesh, unknown: Float, noise: F
 
 
 def detached_edges(clean: WindowedMap, part: TileMesh, unknown: Float, placement: Placement) -> Arrays:
-    """Return the edges (E, 2) of a tile along which to cut off its bad faces, by their vertices in the part.
+    """Return the edges (E, 2) of a tile along which to cut off its bad faces, by their vertices in the whole mesh.
 
     Edges of which it is the higher tile are those of the tile; see :func:`.edges_to_detach`.
     """
@@ -122,4 +122,4 @@ def detached_edges(clean: WindowedMap, part: TileMesh, unknown: Float, placement
     system = FacetSystem.of(FaceMeans.of(mesh, normal_map, SAMPLES))
     apart = edges_to_detach(system, bad, placement, area.shape, part.on_boundary)
     own = part.tile[system.pairs].max(axis=1) == part.tile[0]
-    return {"edges": system.ends[apart & own]}
+    return {"edges": part.corners[system.ends[apart & own]]}

@@ -29,6 +29,7 @@ class MaskComponents:
     numbers: dict[str, Int32]  # for each tile, components of its labels, from 1 on; 0 for 0
     runs: Mapping[str, Arrays]  # for each tile, see label_tile
     areas: Int  # (C,) in pixels
+    firsts: Int  # (C, 2): first pixels, row by row, as u, v
     rectangles: Int  # (C, 4): top, left, bottom and right, which are the first row and column beyond
 
     @property
@@ -96,8 +97,9 @@ def find_components(
     # Components of the graph are in the order of tiles, those of the mask in the order of rows.
     start = np.full(count, np.iinfo(np.int64).max)
     np.minimum.at(start, joined, firsts @ [normal_map.shape[1], 1])
+    order = np.argsort(start)
     number = np.empty(count, np.int32)
-    number[np.argsort(start)] = np.arange(count)
+    number[order] = np.arange(count)
     of_label = number[joined]
     numbers = {
         key: np.append(np.int32(0), of_label[first[key] : end] + 1) for key, end in zip(tiles, ends, strict=True)
@@ -107,7 +109,8 @@ def find_components(
     around[:, :2], around[:, 2:] = np.iinfo(np.int64).max, 0
     np.minimum.at(around[:, :2], of_label, rectangles[:, :2])
     np.maximum.at(around[:, 2:], of_label, rectangles[:, 2:])
-    return MaskComponents(tiles, numbers, found, total, around)
+    first_pixels = np.stack(np.divmod(start[order], normal_map.shape[1])[::-1], axis=1)
+    return MaskComponents(tiles, numbers, found, total, first_pixels, around)
 
 
 def label_tile(normal_map: WindowedMap, tile: Window, sides: Int) -> Arrays:
@@ -119,7 +122,9 @@ def label_tile(normal_map: WindowedMap, tile: Window, sides: Int) -> Arrays:
     """
     from scipy import ndimage
 
-    labels, count = _parts(normal_map, tile, sides)
+    mask = normal_map.mask_window(tile.rows, tile.columns)
+    labels = parts_between(mask, sides - tile.corner) if len(sides) and mask.any() else component_labels(mask)[0]
+    count = int(labels.max())
     flat, width = labels.ravel(), labels.shape[1]
     ends = np.append(np.flatnonzero(np.diff(flat)) + 1, flat.size)
     starts, run = np.append(0, ends[:-1]), flat[ends - 1]
@@ -139,18 +144,6 @@ def label_tile(normal_map: WindowedMap, tile: Window, sides: Int) -> Arrays:
         "west": labels[:, 0].copy(),
         "east": labels[:, -1].copy(),
     }
-
-
-def _parts(normal_map: WindowedMap, window: Window, sides: Int) -> tuple[Int32, int]:
-    """Return labels (h, w), from 1 on, of the pixels of a window that sides do not separate in it; their number."""
-    mask = normal_map.mask_window(window.rows, window.columns)
-    if not mask.any():
-        return np.zeros(mask.shape, np.int32), 0
-    own = _in_window(sides, window)
-    if len(own) == 0:
-        return component_labels(mask)
-    labels = parts_between(mask, own - np.array([window.left, window.top]))
-    return labels, int(labels.max())
 
 
 def _in_window(sides: Int, window: Window) -> Int:

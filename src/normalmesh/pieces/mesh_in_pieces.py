@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 
@@ -137,12 +136,9 @@ class MeshInPieces:
 
     def detach_bad_faces(self) -> None:
         mesh, faces = self.mesh, TileFaces.of(self.screen(), self._grid)
-
-        def further(tile: int, part: TileMesh) -> tuple[Any, ...]:
-            return mesh.unknown[faces.vertices(tile)], self._placement_at(part)
-
-        found = faces.ask(self._run, "detach", detached_edges, self._normals, further)
-        mesh.cut_again(np.concatenate([faces.vertices(tile)[found[tile]["edges"]] for tile in faces.tiles]))
+        arguments = self._normals, lambda _, part: (mesh.unknown[part.corners], self._placement_at(part))
+        found = faces.ask(self._run, "detach", detached_edges, *arguments)
+        mesh.cut_again(np.concatenate([found[tile]["edges"] for tile in faces.tiles]))
         self._fill_up(np.zeros_like(self.torn), self._target - math.ceil(RESERVE * self._target))
 
     def finish(self, tidies: bool) -> None:
@@ -189,10 +185,9 @@ class MeshInPieces:
         arguments = tile_heights, self._normals, lambda tile, part: (equations[tile], offsets[part.numbers])
         found = faces.ask(run, "heights", *arguments)
         unknown = np.empty(len(self.mesh.vertices))
-        for tile in faces.tiles:
-            vertices = faces.vertices(tile)
-            own = faces.owner[vertices] == tile
-            unknown[vertices[own]] = found[tile]["unknown"][own]
+        for tile, each in found.items():
+            own = faces.owner[vertices := each["vertices"]] == tile
+            unknown[vertices[own]] = each["unknown"][own]
         mesh = self.mesh.wrapped()
         return unknown[mesh.first_twins] if isinstance(mesh, RepeatingMesh) else unknown
 
@@ -251,11 +246,8 @@ class MeshInPieces:
     def height_noise(self, mesh: ScreenMesh, unknown: Float) -> HeightNoise:
         noises = noises_of_parts(mesh, self.component, self._height_noises)
         of_face, faces = noise_of_faces(mesh, noises), TileFaces.of(mesh, self._grid)
-
-        def further(tile: int, part: TileMesh) -> tuple[Any, ...]:
-            return unknown[faces.vertices(tile, rings=False)], of_face[faces.own(tile)]
-
-        found = faces.ask(self._engine.run, "deviations", tile_variances, self._measured, further, rings=False)
+        arguments = self._measured, lambda _, part: (unknown[part.corners], of_face[part.numbers])
+        found = faces.ask(self._engine.run, "deviations", tile_variances, *arguments, rings=False)
         held = None if self.prior is None else self.prior.held(mesh, self._engine.under("held-").run)
         twins = None if self.repeats is None else self.repeats.wrap(mesh).first_twins
         return height_noise_of(mesh, noises, tuple(faces.gathered(found, "whole", "curved")), "facets", held, twins)

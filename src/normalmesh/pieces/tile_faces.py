@@ -28,6 +28,7 @@ class TileMesh:
 
     vertices: Float  # (n, 2): positions in the image
     faces: Int32  # (m, 3): those of the tile first
+    corners: Int32  # (n,): the vertices in the mesh of all tiles
     numbers: Int32  # (m,): the faces in the whole mesh
     tile: Int32  # (m,): the tile of each face, as in labels of TileFaces
     on_boundary: Bool  # (n,): vertices at the boundary of the whole mesh
@@ -128,11 +129,8 @@ class TileFaces:
         numbers = self.with_rings(tile) if rings else self.own(tile)
         vertices, local = np.unique(self.mesh.faces[numbers], return_inverse=True)
         faces, places = local.reshape(-1, 3).astype(np.int32), self.mesh.vertices[vertices]
-        return TileMesh(places, faces, self.face_of[numbers], self.labels[numbers], self.on_boundary[vertices])
-
-    def vertices(self, tile: int, rings: bool = True) -> Int32:
-        """Return the vertices of :meth:`part` in :attr:`mesh`."""
-        return np.unique(self.mesh.faces[self.with_rings(tile) if rings else self.own(tile)])
+        on_boundary = self.on_boundary[vertices]
+        return TileMesh(places, faces, vertices, self.face_of[numbers], self.labels[numbers], on_boundary)
 
     def own(self, tile: int) -> Int:
         """Return the faces of a tile."""

@@ -31,7 +31,7 @@ from normalmesh.normals.camera import Camera
 from normalmesh.normals.component_maps import ALIGNED
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.map_windows import Window, tiles_of
+from normalmesh.pieces.map_windows import Window, filled_window, tiles_of
 from normalmesh.pieces.mask_components import groups_of
 
 
@@ -74,8 +74,7 @@ def _jumps_of_large(clean: CleanMap, number: int, always: bool, min_certainty: f
 
 def jumps_in_window(clean: CleanMap, window: Window, numbers: list[int], always: bool, min_certainty: float) -> Arrays:
     """Find the jumps of some components of a window, packed by their numbers."""
-    pixels = clean.window(window.rows, window.columns)
-    maps = [] if pixels is None else clean.components.maps(window, pixels, numbers)
+    maps = clean.components.maps(window, filled_window(clean, window), numbers)
     found = {each.number: jumps_of_component(each, always, min_certainty) for each in maps}
     return packed({number: jumps.shifted(window.left, window.top) for number, jumps in found.items()})
 

@@ -23,7 +23,7 @@ from normalmesh.normals.noise import (
 )
 from normalmesh.normals.rounding import rounded_run_in
 from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.map_windows import Window, WindowedMap
+from normalmesh.pieces.map_windows import Window, WindowedMap, filled_window
 from normalmesh.pieces.mask_components import MaskComponents, groups_of
 
 #: Distance of the rows of the sample up to which all rows between them are read, too.
@@ -64,8 +64,7 @@ def rounded_pixels(normal_map: WindowedMap, rows: Int, foreground: int) -> Array
 
 def noise_in_window(normal_map: WindowedMap, components: MaskComponents, window: Window, numbers: list[int]) -> Arrays:
     """Estimate the noise of some components of a window, packed by their numbers."""
-    pixels = normal_map.window(window.rows, window.columns)
-    maps = [] if pixels is None else components.maps(window, pixels, numbers)
+    maps = components.maps(window, filled_window(normal_map, window), numbers)
     return packed({each.number: noise_of_component(each.normal_map) for each in maps})
 
 

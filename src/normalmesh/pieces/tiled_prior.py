@@ -18,7 +18,7 @@ from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.plane_surface import PlaneSurface
 from normalmesh.integration.integration_options import IntegrationOptions
-from normalmesh.integration.prior import OUT_OF_REACH, PIXEL_WEIGHT, POINT_WEIGHT, leave_out, nearest_pixels
+from normalmesh.integration.prior import OUT_OF_REACH, PIXEL_WEIGHT, leave_out, nearest_pixels, weighted_points
 from normalmesh.integration.prior_faces import elected_labels, faces_at, placed_points, samples_of_faces, told_apart
 from normalmesh.integration.prior_terms import FacePoints, PriorTerms, face_terms
 from normalmesh.mesh.jumps import Jumps
@@ -26,7 +26,7 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.component_maps import window_camera
 from normalmesh.pieces.clean_map import CleanMap, at_points, labels_at
 from normalmesh.pieces.map_windows import Window, window_around
-from normalmesh.pieces.mask_components import MaskComponents, find_components
+from normalmesh.pieces.mask_components import find_components
 from normalmesh.pieces.tile_faces import TileFaces, TileMesh
 from normalmesh.pieces.tile_grid import TileGrid
 from normalmesh.runtime.memory_budget import require_memory
@@ -111,11 +111,9 @@ class TiledPrior:
         if given.shape == clean.shape:
             none = LabelledPoints(np.empty((0, 2)), np.empty(0), np.empty(0), np.empty(0, np.int32))
             return cls(parts, grid, whole, none, given, PIXEL_WEIGHT if weight is None else weight)
-        given = given.astype(np.float64)
-        weights = np.full(len(given), POINT_WEIGHT if weight is None else weight)
-        screen, unknown = given[:, :2], clean.camera.unknown_of_depth(given[:, 2])
+        screen, depth, weights = weighted_points(given.astype(np.float64), weight)
         label = at_points(parts, grid, screen, "points", nearest_labels, run)
-        points = LabelledPoints(screen, unknown, given[:, 3] if given.shape[1] == 4 else weights, label)
+        points = LabelledPoints(screen, clean.camera.unknown_of_depth(depth), weights, label)
         leave_out(label == 0, "control points lie off the foreground")
         return cls(parts, grid, whole, points.chosen(label > 0), None, 0.0)
 
@@ -218,12 +216,8 @@ def _parts(clean: CleanMap, grid: TileGrid, jumps: Jumps, run: Run) -> tuple[Cle
     if not jumps.lines:
         return clean, np.ones(clean.components.count + 1, np.bool_)
     parts = find_components(clean.source, run, grid.side, jumps.lines, "parts")
-    found = run("pairs", label_pairs, {key: (clean, parts, grid.tile(key)) for key in grid.tile_keys()})
-    component = np.zeros(parts.count + 1, np.int64)
-    for each in found.values():
-        component[each["pairs"][:, 1]] = each["pairs"][:, 0]
-    whole = np.append(0, parts.areas) == np.append(0, clean.components.areas)[component]
-    return replace(clean, components=parts), whole
+    component = at_points(clean, grid, parts.firsts.astype(np.float64), "pairs", labels_at, run)
+    return replace(clean, components=parts), np.append(True, parts.areas == clean.components.areas[component - 1])
 
 
 def _faces_near_tiles(mesh: ScreenMesh, grid: TileGrid) -> Callable[[int], Int]:
@@ -245,13 +239,6 @@ def nearest_labels(clean: CleanMap, tile: Window, screen: Float) -> Arrays:
     pixels = nearest_pixels(screen - area.corner, clean.mask_window(area.rows, area.columns))
     labels = clean.components.labels(area).ravel()
     return {"labels": np.where(pixels >= 0, labels[pixels], 0)}
-
-
-def label_pairs(clean: CleanMap, parts: MaskComponents, tile: Window) -> Arrays:
-    """Return all ``pairs`` (P, 2) of the labels of a component of the mask and of a part of it, in a tile."""
-    both = [each.labels(tile).ravel() for each in (clean.components, parts)]
-    pairs = np.unique(np.stack(both, axis=1), axis=0)
-    return {"pairs": pairs[pairs[:, 1] > 0]}
 
 
 def owned_points(clean: CleanMap, tile: Window, near: LabelledFaces, given: LabelledPoints | DepthWindow) -> Arrays:

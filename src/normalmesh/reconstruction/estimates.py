@@ -235,31 +235,24 @@ def estimate_memory(
         ends with an error where it would need more memory than is allowed.
     """
     checked_choice(start, STARTS, "start")
-    if _holds_normals(normal_map):
+    # Others are a mask, or numbers of pixels.
+    is_array = not isinstance(normal_map, NormalMap | tuple | list | str | PathLike)
+    if isinstance(normal_map, str | PathLike) or (is_array and np.ndim(normal_map) == 3):  # type: ignore[arg-type]
         normal_map = as_normal_map(normal_map)
     cuts = checked_discontinuities(discontinuities) is not False
     bounds = {"max_angle": max_angle, "max_error": max_error}
     within = [name for name, value in bounds.items() if value is not None and checked_positive(value, name)]
-    if not within:
-        rule = StoppingRule(vertices, threshold, compression)
-        return _informed(Estimate.of(_counts(normal_map), rule, start, cuts), normal_map).memory
-    if (vertices, threshold, compression) != (None, None, None):
+    if within and (vertices, threshold, compression) != (None, None, None):
         raise NormalMeshError(f"give {' and '.join(within)} without vertices, threshold and compression")
-    return _informed(Estimate.within(_counts(normal_map), max_error is not None, start, cuts), normal_map).memory
-
-
-def _holds_normals(given: object) -> bool:
-    """Return whether a value is more than a mask or numbers of pixels: a file, an image, or an array (H, W, 3)."""
-    if isinstance(given, NormalMap | tuple | list):
-        return False
-    return isinstance(given, str | PathLike) or np.ndim(given) == 3  # type: ignore[arg-type]
-
-
-def _informed(estimate: Estimate, given: NormalMapLike | tuple[int, int]) -> Estimate:
-    """Return an estimate that considers the noise of a map, if that is given."""
-    if not isinstance(given, NormalMap):
-        return estimate
-    return replace(estimate, smooths=noise_of(given, None).largest.degrees >= NEGLIGIBLE)
+    rule = None if within else StoppingRule(vertices, threshold, compression)
+    counts = _counts(normal_map)
+    if rule is None:
+        estimate = Estimate.within(counts, max_error is not None, start, cuts)
+    else:
+        estimate = Estimate.of(counts, rule, start, cuts)
+    if isinstance(normal_map, NormalMap):
+        estimate = replace(estimate, smooths=noise_of(normal_map, None).largest.degrees >= NEGLIGIBLE)
+    return estimate.memory
 
 
 def _counts(given: NormalMapLike | tuple[int, int]) -> MaskCounts:

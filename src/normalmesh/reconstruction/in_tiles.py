@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -152,11 +152,8 @@ class InTiles:
             level_map(self.normal_map, surface.repeats),
             self.engine.under(f"{len(surface.vertices)}-").run,
         )
-
-        def further(tile: int, part: TileMesh) -> tuple[Any, ...]:
-            return (unknown[faces.vertices(tile, rings=False)],)
-
-        found = faces.ask(run, "angles", tile_angles, normal_map, further, rings=False).values()
+        arguments = tile_angles, normal_map, lambda _, part: (unknown[part.corners],)
+        found = faces.ask(run, "angles", *arguments, rings=False).values()
         total, covered = (sum(float(each[name]) for each in found) for name in ("total", "covered"))
         return mean_of_angles(total, covered, self.foreground)
 

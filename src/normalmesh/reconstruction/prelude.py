@@ -82,11 +82,6 @@ class Request:
             raise NormalMeshError('jumps need formulation="facets", and discontinuities other than False')
         return cls(opened, options, jumps, tiling, threads, memory_limit, progress)
 
-    @property
-    def foreground(self) -> int:
-        """Number of pixels of the foreground."""
-        return self.normal_map.foreground
-
     def surfaces(self, rules: Sequence[StoppingRule], estimated: Estimated) -> list[Surface]:
         """Return the surface of each rule, finest first, and warn of what they lack."""
         with self.stages(rules, estimated) as stages:

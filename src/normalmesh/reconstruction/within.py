@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_positive
-from normalmesh.array_types import Float, Int, Integer
+from normalmesh.array_types import Int, Integer
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.stopping import RULES, StoppingRule
 from normalmesh.errors import NormalMeshError
@@ -103,7 +103,7 @@ def reconstruct_within(
         normal_map, preset, decimation, integration, tileable, jumps, tiles, threads, memory_limit, progress
     )
     estimated = partial(Estimate.within, compared=max_error is not None)
-    finest = [StoppingRule(vertices=_share(FINEST, request.foreground))]
+    finest = [StoppingRule(vertices=_share(FINEST, request.normal_map.foreground))]
     with request.stages(finest, estimated) as stages:
         stages.find_noise()
         stages.find_jumps(jumps)
@@ -138,10 +138,9 @@ def _fewest(
     if "max_angle" in bounds:
         measures["max_angle"] = stages.mean_angle
     if "max_error" in bounds:
-        reference = _Reference.of(surface_of(_share(FINEST, foreground)), stages.labels())
+        measures["max_error"] = _deviation_from(surface_of(_share(FINEST, foreground)), stages.labels())
         hold_memory(REFERENCE_BYTES * math.prod(stages.normal_map.shape))
         finest = FINEST_COMPARED
-        measures["max_error"] = reference.deviation
 
     def ratio(surface: Surface) -> float:
         return float(np.max([measure(surface) / bounds[name] for name, measure in measures.items()]))
@@ -150,29 +149,25 @@ def _fewest(
     return best, {name: measure(best) for name, measure in measures.items()}
 
 
-@dataclass(frozen=True, eq=False)
-class _Reference:
-    """The surface that others are compared with."""
+def _deviation_from(reference: Surface, components: Integer) -> Callable[[Surface], float]:
+    """Return what measures the RMS of the difference in depth of surfaces, zero if no pixel can be compared.
 
-    components: Integer  # (H, W): 4-connected component of each pixel of the mask
-    depth: Float  # (H, W)
-    parts: Int  # (H, W): see _loose_parts
+    ``components`` (H, W) are the 4-connected components of the mask.
+    """
+    expected, loose = reference.depth_map(), _loose_parts(reference)
 
-    @classmethod
-    def of(cls, surface: Surface, components: Integer) -> _Reference:
-        return cls(components, surface.depth_map(), _loose_parts(surface))
-
-    def deviation(self, surface: Surface) -> float:
-        """Return the RMS of the difference in depth; zero if no pixel can be compared."""
+    def deviation(surface: Surface) -> float:
         depth, parts = surface.depth_map(), _loose_parts(surface)
-        both = np.isfinite(self.depth) & np.isfinite(depth) & (self.parts >= 0) & (parts >= 0)
+        both = np.isfinite(expected) & np.isfinite(depth) & (loose >= 0) & (parts >= 0)
         if not both.any():
             return 0.0
-        labels = [labels[both] for labels in (self.components, self.parts, parts)]
+        labels = [labels[both] for labels in (components, loose, parts)]
         combined = np.ravel_multi_index(labels, [int(each.max()) + 1 for each in labels])
         _, group = np.unique(combined, return_inverse=True)
-        gauge = DepthGauge(depth[both], self.depth[both], group, is_scale=surface.camera.gauge == "scale")
+        gauge = DepthGauge(depth[both], expected[both], group, is_scale=surface.camera.gauge == "scale")
         return float(np.sqrt(np.mean(gauge.squares() ** 2)))
+
+    return deviation
 
 
 def _loose_parts(surface: Surface) -> Int:

@@ -11,8 +11,7 @@ from normalmesh.integration.uncertainty import UncertaintySummary
 from normalmesh.mesh.cut_mesh import edge_ends, slits
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.pictures.frame import Frame
-from normalmesh.pictures.surface_fields import angular_errors
+from normalmesh.pictures.frame import Frame, angular_errors
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,20 +16,17 @@ import os
 import pickle
 import stat
 import warnings
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, NullCache
 from numba.core.serialize import dumps
 
 from normalmesh.errors import NormalMeshWarning
 from normalmesh.runtime.kernel_parts import compiler_settings, parts, type_text
-from normalmesh.runtime.temporary_files import remove_at_end, remove_now, replace_content
-
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
+from normalmesh.runtime.temporary_files import removed_at_end, replace_content
 
 #: Number of bytes of a hash.
 HASH = hashlib.sha256().digest_size
@@ -92,7 +89,7 @@ class KernelCache(NullCache):
 
     def __init__(self, dispatcher: Any) -> None:
         self._dispatcher = dispatcher
-        self._turn: BaseFileLock | None = None
+        self._turn = ExitStack()
         self._folder: _Folder | None = None
         with suppress(RuntimeError):
             self._folder = _Folder(dispatcher.py_func)  # type: ignore[no-untyped-call]
@@ -165,20 +162,17 @@ class KernelCache(NullCache):
         from filelock import FileLock
 
         self._end_turn()
-        with suppress(OSError, NotImplementedError):
+        with suppress(OSError, NotImplementedError), ExitStack() as turn:
             self._folder.locator.ensure_cache_path()  # type: ignore[union-attr]
-            remove_at_end(path.with_suffix(".lock"))
-            lock = FileLock(path.with_suffix(".lock"), timeout=COMPILING)
-            lock.acquire()
-            self._turn = lock
-        return self._turn is not None
+            lock_path = turn.enter_context(removed_at_end(path.with_suffix(".lock")))
+            turn.enter_context(FileLock(lock_path, timeout=COMPILING))
+            self._turn = turn.pop_all()
+            return True
+        return False
 
     def _end_turn(self) -> None:
         """Let other processes compile."""
-        if self._turn is not None:
-            self._turn.release()
-            remove_now(Path(self._turn.lock_file))
-            self._turn = None
+        self._turn.close()
 
     @cached_property
     def _made_from(self) -> bytes:

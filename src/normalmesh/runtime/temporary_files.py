@@ -20,31 +20,22 @@ observers: list[Callable[[str | PathLike[str]], object]] = []
 _paths: set[Path] = set()
 
 
-def remove_at_end(path: Path) -> None:
-    """Remove a file at the end of the process, unless :func:`remove_now` does so before."""
-    _paths.add(path)
-
-
-def remove_now(path: Path) -> None:
-    """Remove a file for which :func:`remove_at_end` was called."""
-    with suppress(OSError):  # Windows keeps files that are open
-        path.unlink(missing_ok=True)
-    _paths.discard(path)
-
-
 @contextmanager
-def temporary_path(folder: Path, suffix: str = ".tmp") -> Iterator[Path]:
-    """Yield a hidden path where nothing is yet.
-
-    The file or folder that is there afterwards, or at the end of the process, is removed.
-    """
-    path = folder / f".normalmesh-{os.urandom(8).hex()}{suffix}"
+def removed_at_end(path: Path) -> Iterator[Path]:
+    """Remove the file or folder at a path afterwards, or at the end of the process."""
     _paths.add(path)
     try:
         yield path
     finally:
         _remove(path)
         _paths.discard(path)
+
+
+@contextmanager
+def temporary_path(folder: Path, suffix: str = ".tmp") -> Iterator[Path]:
+    """Yield a hidden path where nothing is yet; what is there afterwards is removed."""
+    with removed_at_end(folder / f".normalmesh-{os.urandom(8).hex()}{suffix}") as path:
+        yield path
 
 
 def new_file(path: Path, mode: int = 0o666) -> BinaryIO:
@@ -63,7 +54,8 @@ def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # Windows keeps files that are open
+            path.unlink()
 
 
 def replace_content(path: Path, content: bytes, mode: int = 0o666, synchronised: bool = False) -> None:
