@@ -81,8 +81,8 @@ def test_a_sound_mesh_is_left_alone():
 def test_correlated_noise_makes_no_needles():
     """No face stands more than 30° off the normals of a smooth belly, but for their noise of 6°.
 
-    The belly is nowhere steeper than 51°. Noise blurred over pixels is no gradient: thin faces, whose few pixels
-    weigh little, would take up the rest.
+    The belly is nowhere steeper than 51°. Noise that is blurred over pixels is no gradient: thin faces, of few pixels,
+    which weigh little, would take up the rest.
     """
     x, y = (np.indices((128, 128)) + 0.5 - 64)[::-1] / np.array([[[80.0]], [[-80.0]]])
     clean = np.stack([x, y, np.sqrt(np.maximum(1 - x**2 - y**2, 0.1))], axis=-1)

@@ -21,7 +21,7 @@ def test_bounds_on_angles_are_met_with_few_vertices(degrees, normal_map):
     surface = reconstruct_within(normal_map, max_angle=degrees)
     assert evaluate(surface, normal_map).mae <= degrees
     fewer = reconstruct(normal_map, vertices=round(len(surface.vertices) / CLOSE_ENOUGH**2))
-    assert evaluate(fewer, normal_map).mae > 0.97 * degrees
+    assert evaluate(fewer, normal_map).mae > 0.95 * degrees
 
 
 def test_depth_errors_are_measured_against_the_finest_mesh(normal_map):

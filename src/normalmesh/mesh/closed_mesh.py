@@ -82,9 +82,12 @@ class ClosedMesh:
         point_of = np.where(on_boundary, np.cumsum(on_boundary) - 1, -1).astype(np.int32)
         points = mesh.vertices[on_boundary]
         next_point = point_of[after[on_boundary]]
+        fixed = ((points == 0) | (points == shape[::-1])).any(axis=1)
+        if locked is not None:
+            fixed |= locked[on_boundary]
         if coverage is None:
             coverage = covered_pixels(mesh, shape).view(np.uint8)
-        outline = OutlineArrays(point_of, next_point, points, _without_staircase(points, next_point, shape), coverage)
+        outline = OutlineArrays(point_of, next_point, points, _without_staircase(points, next_point, fixed), coverage)
         return cls(mesh.vertices.copy(), faces, len(mesh.faces), opposite, corner_of, flags, outline)
 
     def compact(self) -> Int:
@@ -175,16 +178,15 @@ def _corners(faces: Int32, vertex_count: int) -> Int32:
     return corner_of
 
 
-def _without_staircase(points: Float, next_point: Int32, shape: tuple[int, int]) -> Float:
+def _without_staircase(points: Float, next_point: Int32, fixed: Bool) -> Float:
     """Smooth points (P, 2) of closed loops along the loops, just enough to remove the staircase of the pixels.
 
-    Corners between two straight sides, such as those of a rectangle, stay, and so do points on the sides of the image
-    and the ends of edges that are longer than the side of a pixel: they are no staircase.
+    Corners between two straight sides, such as those of a rectangle, stay, and so do ``fixed`` points (P,) and the ends
+    of edges that are longer than the side of a pixel: they are no staircase.
     """
     previous_point = np.empty_like(next_point)
     previous_point[next_point] = np.arange(len(points), dtype=np.int32)
-    fixed = _ends_straight_side(points, next_point) & _ends_straight_side(points, previous_point)
-    fixed |= ((points == 0) | (points == shape[::-1])).any(axis=1)
+    fixed = fixed | _ends_straight_side(points, next_point) & _ends_straight_side(points, previous_point)
     small = _loop_lengths(next_point) < SMALL_LOOP
     few = _averaged(points, next_point, previous_point, fixed, FEW_PASSES) - points
     for other in (next_point, previous_point):
