@@ -31,7 +31,7 @@ SMOOTHING_PASSES, MAX_SHIFT = 20, 1.0
 #: over its area: it is off by about h up to the distance L, on (2 L)².
 BRIDGED = 4.0
 #: Height (px) of a line up to which the normals do not show it. Lines that are found are higher, others are given.
-UNSEEN = 0.1
+UNSEEN = 0.3
 
 
 @dataclass(frozen=True, eq=False)
