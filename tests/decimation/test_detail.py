@@ -1,4 +1,4 @@
-"""Levels of detail: the number of vertices follows from what a map shows."""
+"""Detail: the number of vertices follows from what a map shows."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from normalmesh.errors import NormalMeshError, repr_for_error
 #: The stopping rules, of which at most one is given.
 RULES = ("vertices", "threshold", "compression", "detail")
 
-#: Level of detail if no rule is given, in Python as on the command line.
+#: The detail if no rule is given, in Python as on the command line.
 DEFAULT_DETAIL = "medium"
 
 #: Vertices are numbered in 32 bits.
@@ -25,13 +25,13 @@ MAX_VERTICES = 2**31 - 1
 #: per foreground pixel, and per pixel side of the outline.
 SURFACE_SHARE, SURFACE_EXPONENT = 0.036, -0.43
 OUTLINE_SHARE, OUTLINE_EXPONENT = 0.045, -0.33
-#: Vertices for each foreground pixel, at most, that a level of detail leads to: there is a pixel for each face.
+#: Vertices for each foreground pixel, at most, that a detail leads to: there is a pixel for each face.
 FINEST_DETAIL = 0.5
 
 
 @dataclass(frozen=True)
 class Detail:
-    """A level of detail.
+    """How much of a map a surface keeps.
 
     A surface is looked at on a screen, whatever the size of the map: small maps keep nearly all that they have, large
     ones no more than can be seen.

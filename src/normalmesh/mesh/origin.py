@@ -82,7 +82,7 @@ class Decimation(_Totals):
     dropped_lines: int = 0  # pieces of lines of jumps left out, because they would have needed too many vertices
     reason: str = ""  # why the target was not met; empty if it was
     tolerance: Tolerance | None = None  # the bounds of reconstruct_within(), and what was reached
-    detail: str | None = None  # the level of detail that chose the target
+    detail: str | None = None  # low, medium or high, if that chose the target
 
     @classmethod
     def joined(cls, reports: Sequence[Decimation]) -> Decimation:

@@ -63,7 +63,7 @@ class WholeMesh:
     done: Float = field(default_factory=lambda: np.zeros(4))
     dropped_lines: int = 0  # lines of jumps that were left out, because they would have needed too many vertices
     target: int | None = None  # vertices that were asked for, or chosen by the detail
-    detail: str | None = None  # the level of detail, if none were asked for
+    detail: str | None = None  # low, medium or high, if that chose the target
     #: (C,): what has to be added to the unknown of each component that a prior fixes.
     levels: Float = field(default_factory=lambda: np.empty(0))
     bent: float = 0.0  # largest share of a component that points of large weight bend against the normals
