@@ -117,7 +117,7 @@ def start_mesh(
             mesh = ScreenMesh(mesh.vertices + np.array([columns.start, rows.start]), mesh.faces)
     require_memory(START_BYTES * len(mesh.vertices), f"the start mesh of {len(mesh.vertices)} vertices", REMEDY)
     coverage = normal_map.mask * np.uint8(COVERED) if coverage is None else coverage
-    closed = ClosedMesh.from_screen(mesh, normal_map.shape, coverage=coverage)
+    closed = ClosedMesh.from_screen(mesh, normal_map.shape, coverage=coverage, smooth_rim=start == "adaptive")
     kept.flag(closed)
     return closed, coarse
 

@@ -20,9 +20,6 @@ FIXED = 2
 
 #: Resistance of boundary vertices to sliding along a straight outline, as a share of the fit's stiffness.
 INERTIA = 0.01
-#: Weight (px³) of the distance to its own point of the smooth outline, over the squared lengths of a vertex's edges:
-#: edges of a pixel would fit the outline also as a zigzag.
-PULL = 4.0
 
 
 class OutlineArrays(NamedTuple):
@@ -32,6 +29,7 @@ class OutlineArrays(NamedTuple):
     next_point: Int32  # (P,) the next point along the boundary, with the foreground on the left
     points: Float  # (P, 2) boundary vertices of the start mesh, in pixels
     smooth: Float  # (P, 2) the same points without the staircase of the pixel grid
+    pull: float  # weight (px³) of the distance of a vertex to its smooth point, over the squared lengths of its edges
     coverage: UInt8  # (H, W) COVERED pixels, whose centres lie in the mesh; for FIXED ones this must not change
 
 
@@ -97,7 +95,9 @@ def outline_steps(first, last, mesh, outline, step, steps):
         system = np.zeros(5)
         _fit_edge(vertices[vertex], vertices[before], point_of[before], here, outline, system)
         _fit_edge(vertices[vertex], vertices[after], here, point_of[after], outline, system)
-        pull = PULL / max(_squared_length(vertex, before, vertices) + _squared_length(vertex, after, vertices), 1.0)
+        pull = outline.pull / max(
+            _squared_length(vertex, before, vertices) + _squared_length(vertex, after, vertices), 1.0
+        )
         inertia = INERTIA * (system[0] + system[2]) + pull
         uu, uv, vv = system[0] + inertia, system[1], system[2] + inertia
         system[3] += pull * (outline.smooth[here, 0] - vertices[vertex, 0])

@@ -21,6 +21,9 @@ from normalmesh.runtime.threads import in_parallel
 SMOOTHING_PASSES = 24
 #: The same for loops of fewer points than :data:`SMALL_LOOP`, which would shrink.
 FEW_PASSES, SMALL_LOOP = 3, 64
+#: Weight (px³) of the distance of a vertex to its own point of the smooth outline, over the squared lengths of its
+#: edges: edges of a pixel would fit the outline also as a zigzag.
+PULL = 4.0
 #: Distance (px) by which smoothing moves a point at most: staircases need less, and small fragments must not vanish.
 MAX_SMOOTHING = 0.5
 #: Pixels that the outline must run straight on both sides of a true corner; a staircase has a short side.
@@ -67,10 +70,12 @@ class ClosedMesh:
         shape: tuple[int, int],
         locked: Bool | None = None,
         coverage: UInt8 | None = None,
+        smooth_rim: bool = True,
     ) -> ClosedMesh:
         """Close a copy of a mesh of an image, in which vertices that are ``locked`` (N,) must stay as they are.
 
         ``coverage`` (H, W) are the ``COVERED`` and ``FIXED`` pixels; by default it is computed, and none is fixed.
+        Vertices are drawn to a smooth outline, unless ``smooth_rim`` is False, as for the method of the paper.
         """
         ghost = len(mesh.vertices)
         faces, opposite, after = _closed(mesh)
@@ -87,7 +92,8 @@ class ClosedMesh:
             fixed |= locked[on_boundary]
         if coverage is None:
             coverage = covered_pixels(mesh, shape).view(np.uint8)
-        outline = OutlineArrays(point_of, next_point, points, _without_staircase(points, next_point, fixed), coverage)
+        smooth = _without_staircase(points, next_point, fixed, smooth_rim)
+        outline = OutlineArrays(point_of, next_point, points, smooth, PULL if smooth_rim else 0.0, coverage)
         return cls(mesh.vertices.copy(), faces, len(mesh.faces), opposite, corner_of, flags, outline)
 
     def compact(self) -> Int:
@@ -178,23 +184,26 @@ def _corners(faces: Int32, vertex_count: int) -> Int32:
     return corner_of
 
 
-def _without_staircase(points: Float, next_point: Int32, fixed: Bool) -> Float:
-    """Smooth points (P, 2) of closed loops along the loops, just enough to remove the staircase of the pixels.
+def _without_staircase(points: Float, next_point: Int32, fixed: Bool, smooth_rim: bool) -> Float:
+    """Smooth points (P, 2) of closed loops along the loops, enough to remove the staircase of the pixels.
+
+    Without ``smooth_rim`` it is removed from long edges only.
 
     Corners between two straight sides, such as those of a rectangle, stay, and so do ``fixed`` points (P,) and the ends
     of edges that are longer than the side of a pixel: they are no staircase.
     """
     previous_point = np.empty_like(next_point)
     previous_point[next_point] = np.arange(len(points), dtype=np.int32)
-    fixed = fixed | _ends_straight_side(points, next_point) & _ends_straight_side(points, previous_point)
-    small = _loop_lengths(next_point) < SMALL_LOOP
+    fixed = fixed & smooth_rim | _ends_straight_side(points, next_point) & _ends_straight_side(points, previous_point)
     few = _averaged(points, next_point, previous_point, fixed, FEW_PASSES) - points
-    for other in (next_point, previous_point):
-        fixed |= np.abs(points[other] - points).sum(axis=1) > 1
-    moved = _averaged(points, next_point, previous_point, fixed, SMOOTHING_PASSES) - points
-    # A second smoothing puts back what the first one takes off curves.
-    moved -= _averaged(moved, next_point, previous_point, fixed, SMOOTHING_PASSES)
-    moved = np.where(small[:, None], few, moved)
+    moved = few
+    if smooth_rim:
+        for other in (next_point, previous_point):
+            fixed |= np.abs(points[other] - points).sum(axis=1) > 1
+        moved = _averaged(points, next_point, previous_point, fixed, SMOOTHING_PASSES) - points
+        # A second smoothing puts back what the first one takes off curves.
+        moved -= _averaged(moved, next_point, previous_point, fixed, SMOOTHING_PASSES)
+        moved = np.where((_loop_lengths(next_point) < SMALL_LOOP)[:, None], few, moved)
     distance = np.hypot(moved[:, 0], moved[:, 1])
     return points + moved * np.minimum(1.0, MAX_SMOOTHING / np.maximum(distance, MAX_SMOOTHING))[:, None]
 

@@ -215,7 +215,7 @@ class _Remesher:
 
     def _pixel_mesh(self) -> ClosedMesh:
         normal_map = self.pixels.normal_map
-        return ClosedMesh.from_screen(ScreenMesh.from_mask(normal_map.mask), normal_map.shape)
+        return ClosedMesh.from_screen(ScreenMesh.from_mask(normal_map.mask), normal_map.shape, smooth_rim=False)
 
     def _align(self, mesh: ClosedMesh, last: bool) -> tuple[int, int]:
         """Flip edges until they are Delaunay on the surface, then move vertices; return the numbers of both."""
