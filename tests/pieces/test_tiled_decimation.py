@@ -143,6 +143,6 @@ def test_a_cross_of_one_pixel_has_the_vertices_asked_for():
     normals = np.dstack([-0.3 * np.cos(u / 40), -0.2 * np.sin(v / 30), np.ones((600, 600))])
     mask = (u == 300) | (v == 300)
     normal_map = nm.NormalMap(normals / np.linalg.norm(normals, axis=2, keepdims=True), mask)
-    whole, pieces = nm.reconstruct(normal_map), tiled(normal_map)
+    whole, pieces = (make(normal_map, compression=0.98) for make in (nm.reconstruct, tiled))
     assert len(pieces.vertices) == len(whole.vertices) == 24
     assert pieces.decimation.target_met

@@ -82,6 +82,11 @@ class DecimationOptions:
         checked_choice(self.start, STARTS, "start")
         checked_tileable(self.tileable)
 
+    @property
+    def smooth_rim(self) -> bool:
+        """Whether boundary vertices leave the staircase of the mask: not in the paper, nor where thin parts may go."""
+        return self.moves and self.start == "adaptive" and self.keep_thin
+
     def passes_after(self, last_round: bool) -> int:
         """Return the number of passes of flips and moves that follow the collapses of a round."""
         follow = (self.flips or self.moves) and (last_round or self.align == "each")

@@ -247,7 +247,7 @@ def _begun(
     with monitor.stage("start", _START):
         kept = replace(kept, lines=KeptCorners.of(None, group.lines, normal_map).lines)
         own = group.coverage_of(coverage)
-        mesh, coarse = start_mesh(pixels, options.start, target, rule.max_cost, kept, hierarchy, own, group.window)
+        mesh, coarse = start_mesh(pixels, options, target, rule.max_cost, kept, hierarchy, own, group.window)
     monitor.advance(0.0, len(mesh.vertices))
     decimator = Decimator(mesh, pixels, options, Segments.of(group.lines) if group.lines else None, monitor)
     # Only the order of costs matters for a target: new quadrics then give slightly better meshes.
@@ -383,7 +383,7 @@ class Decimator:
     def round(self, goal: Goal, last: bool) -> Round:
         """Run one round of the paper: collapse edges, then flip edges and move vertices in passes."""
         collapsed = self._collapse(goal, exact=last or self.options.align == "each")
-        if self.options.moves and self.options.start == "adaptive":
+        if self.options.smooth_rim:
             smooth_rim(self.mesh, self.pixels)
         # A round without a target that collapses nothing is the last one, too.
         passes = self.options.passes_after(last or (goal.target == 0 and collapsed.collapses == 0))

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_array, checked_nonzero
 from normalmesh.array_types import Bool, Int, UInt8
+from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.quadrics import Pixels
 from normalmesh.errors import NormalMeshError, shape_text
@@ -88,7 +89,7 @@ class KeptCorners:
 
 def start_mesh(
     pixels: Pixels,
-    start: str,
+    options: DecimationOptions,
     target: int,
     limit: float,
     kept: KeptCorners,
@@ -98,8 +99,8 @@ def start_mesh(
 ) -> tuple[ClosedMesh, bool]:
     """Make the start mesh for a result of ``target`` vertices, or with all edges above a cost of ``limit``.
 
-    ``start`` is that of :func:`normalmesh.decimate`; the hierarchy of the map is used if it is given. ``coverage``
-    (H, W) are the ``COVERED`` and ``FIXED`` pixels, by default the foreground and none. All pixels lie in the window.
+    The hierarchy of the map is used if it is given. ``coverage`` (H, W) are the ``COVERED`` and ``FIXED`` pixels, by
+    default the foreground and none. All pixels lie in the window.
 
     Returns
     -------
@@ -108,7 +109,7 @@ def start_mesh(
         Whether the mesh leaves out pixel corners.
     """
     normal_map = pixels.normal_map
-    mesh = _coarse_mesh(pixels, target, limit, kept, hierarchy) if start == "adaptive" else None
+    mesh = _coarse_mesh(pixels, target, limit, kept, hierarchy) if options.start == "adaptive" else None
     coarse = mesh is not None
     if mesh is None:
         mesh = ScreenMesh.from_mask(normal_map.mask[window])
@@ -117,7 +118,7 @@ def start_mesh(
             mesh = ScreenMesh(mesh.vertices + np.array([columns.start, rows.start]), mesh.faces)
     require_memory(START_BYTES * len(mesh.vertices), f"the start mesh of {len(mesh.vertices)} vertices", REMEDY)
     coverage = normal_map.mask * np.uint8(COVERED) if coverage is None else coverage
-    closed = ClosedMesh.from_screen(mesh, normal_map.shape, coverage=coverage, smooth_rim=start == "adaptive")
+    closed = ClosedMesh.from_screen(mesh, normal_map.shape, coverage=coverage, smooth_rim=options.smooth_rim)
     kept.flag(closed)
     return closed, coarse
 

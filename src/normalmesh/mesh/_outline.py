@@ -95,9 +95,8 @@ def outline_steps(first, last, mesh, outline, step, steps):
         system = np.zeros(5)
         _fit_edge(vertices[vertex], vertices[before], point_of[before], here, outline, system)
         _fit_edge(vertices[vertex], vertices[after], here, point_of[after], outline, system)
-        pull = outline.pull / max(
-            _squared_length(vertex, before, vertices) + _squared_length(vertex, after, vertices), 1.0
-        )
+        squared = _squared_length(vertex, before, vertices) + _squared_length(vertex, after, vertices)
+        pull = outline.pull / max(squared, 1.0)
         inertia = INERTIA * (system[0] + system[2]) + pull
         uu, uv, vv = system[0] + inertia, system[1], system[2] + inertia
         system[3] += pull * (outline.smooth[here, 0] - vertices[vertex, 0])

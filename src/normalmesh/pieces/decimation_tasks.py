@@ -155,7 +155,7 @@ def decimate_piece(clean: WindowedMap, piece: Piece, plan: DecimationPlan, flipp
     if plan.options.keep_thin:
         coverage[_thin(clean, area)] |= FIXED
     mesh = ScreenMesh(piece.vertices - area.corner, piece.faces)
-    closed = ClosedMesh.from_screen(mesh, area.shape, ~piece.free, coverage)
+    closed = ClosedMesh.from_screen(mesh, area.shape, ~piece.free, coverage, plan.options.smooth_rim)
     on_line = np.zeros(len(piece.free), np.bool_)
     on_line[piece.seams] = True
     closed.flags[on_line & piece.free] |= LOCKED | LINE
@@ -274,7 +274,7 @@ def _tile_decimator(
         fixed = np.ones(tile.shape, np.bool_)
         _inside(fixed, _far_from_seams(grid, key, COLLAR))[:] = False
         coverage[fixed] |= FIXED
-    closed = ClosedMesh.from_screen(mesh, tile.shape, coverage=coverage)
+    closed = ClosedMesh.from_screen(mesh, tile.shape, coverage=coverage, smooth_rim=plan.options.smooth_rim)
     plan.kept_in(tile, normal_map).flag(closed)
     collar = grid.in_collar(mesh.vertices + tile.corner) & waits
     closed.flags[collar] = closed.flags[collar] & ~np.uint8(LINE) | LOCKED
