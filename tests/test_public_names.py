@@ -51,7 +51,7 @@ def test_errors_are_value_errors():
 )
 def test_functions_take_the_options_of_their_stage(function, options, keywords):
     """Names, order, types and defaults agree: functions pass their options on by position."""
-    own = {"mesh", "normal_map", "vertices", "threshold", "compression", "jumps", "threads", "progress"}
+    own = {"mesh", "normal_map", "vertices", "threshold", "compression", "detail", "jumps", "threads", "progress"}
     taken = [each for name, each in inspect.signature(function).parameters.items() if name not in own]
     known = [(each.name, each.type, each.default) for each in fields(options)]
     assert [(each.name, each.annotation, each.default) for each in taken] == known

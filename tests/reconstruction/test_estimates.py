@@ -102,7 +102,7 @@ def test_rules_matter():
         (np.zeros((4, 4)), {"vertices": 9}, "with a foreground pixel"),
         ((0, 0), {"vertices": 9}, "number of pixels"),
         ((9, 12), {"vertices": 9}, "number of foreground pixels"),
-        ((9, 9), {"vertices": 9, "threshold": 1.0}, "at most one of vertices, threshold and compression"),
+        ((9, 9), {"vertices": 9, "threshold": 1.0}, "at most one of vertices, threshold, compression and detail"),
         ((9, 9), {"vertices": 9, "max_error": 1.0}, "max_error without vertices"),
         ((9, 9), {"max_angle": -1.0}, "max_angle"),
     ],

@@ -103,7 +103,8 @@ def test_meshes_by_a_threshold(part, other, align):
             decimate(each, threshold=8.0, align=align, jumps=find_jumps(each) if jumps else None)
             for each in (alone, among)
         )
-        assert np.array_equal(mesh_on(first, here), mesh_on(second, here))
+        # The heights of lines come from a solve.
+        np.testing.assert_allclose(mesh_on(first, here), mesh_on(second, here), rtol=0, atol=1e-9 if jumps else 0)
         assert first.report.rounds[0].collapses < second.report.rounds[0].collapses
 
 

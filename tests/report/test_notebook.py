@@ -20,7 +20,7 @@ from normalmesh.report import notebook, page
 
 @pytest.fixture(scope="module")
 def surface():
-    return nm.reconstruct(Medallion(64).normal_map)
+    return nm.reconstruct(Medallion(64).normal_map, compression=0.98)
 
 
 def page_of(text):

@@ -37,7 +37,7 @@ def test_impossible_compressions(compression):
 
 @pytest.mark.parametrize("rules", [{"vertices": 5, "threshold": 1.0}, {"vertices": 5, "compression": 0.5}])
 def test_at_most_one_rule(rules):
-    with pytest.raises(NormalMeshError, match="give at most one of vertices, threshold and compression"):
+    with pytest.raises(NormalMeshError, match="give at most one of vertices, threshold, compression and detail"):
         reconstruct(MAP, **rules)
 
 
