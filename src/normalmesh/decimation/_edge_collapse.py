@@ -106,7 +106,7 @@ def best_position(a, b, on_boundary, mesh, costs):
             u, v = _best_in_plane(p, q, (au, av), (bu - au, bv - av), (u, v))
     cost = max(evaluate(p, u - au, v - av) + evaluate(q, u - bu, v - bv), 0.0)
     if duties & LINE:
-        cost = 0.5 * max(cost - PLACE_VARIANCE * (p.uu + p.vv + q.uu + q.vv), 0.0)
+        cost = 0.5 * max(cost - 2.0 * PLACE_VARIANCE * min(p.uu + p.vv, q.uu + q.vv), 0.0)
     return cost, u, v
 
 

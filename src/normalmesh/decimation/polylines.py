@@ -27,7 +27,7 @@ from normalmesh.normals.normal_map import NormalMap
 #: Passes of smoothing with (1, 2, 1)/4 that remove the staircase of the pixels, and how far they move a point (px).
 SMOOTHING_PASSES, MAX_SHIFT = 20, 1.0
 #: How far smoothing moves a vertex of a polyline, as lines are known to half a pixel; and corners.
-ROUNDING, CORNER = 0.5, 1.5
+ROUNDING, CORNER = 0.3, 1.5
 
 #: What it costs to bridge a jump of height h and length L, in h² L² (px⁴), as the squared error of the surface, summed
 #: over its area: it is off by about h up to the distance L, on (2 L)².
