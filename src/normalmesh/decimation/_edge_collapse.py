@@ -18,6 +18,8 @@ from normalmesh.runtime.kernels import inner
 
 #: Lines of pixel sides that meet at a vertex, at most.
 MOST_BESIDE = 4
+#: Variance (px²) of the place of a line across it: it is known to a pixel.
+PLACE_VARIANCE = 1.0 / 12.0
 
 
 class CostArrays(NamedTuple):
@@ -103,7 +105,9 @@ def best_position(a, b, on_boundary, mesh, costs):
         elif costs.in_plane or duties & LINE:
             u, v = _best_in_plane(p, q, (au, av), (bu - au, bv - av), (u, v))
     cost = max(evaluate(p, u - au, v - av) + evaluate(q, u - bu, v - bv), 0.0)
-    return 0.5 * cost if duties & LINE else cost, u, v
+    if duties & LINE:
+        cost = 0.5 * max(cost - 2.0 * PLACE_VARIANCE * min(p.uu + p.vv, q.uu + q.vv), 0.0)
+    return cost, u, v
 
 
 @inner

@@ -26,6 +26,8 @@ from normalmesh.normals.normal_map import NormalMap
 
 #: Passes of smoothing with (1, 2, 1)/4 that remove the staircase of the pixels, and how far they move a point (px).
 SMOOTHING_PASSES, MAX_SHIFT = 20, 1.0
+#: How far smoothing moves a vertex of a polyline, as lines are known to half a pixel; and corners.
+ROUNDING, CORNER = 0.3, 1.5
 
 #: What it costs to bridge a jump of height h and length L, in h² L² (px⁴), as the squared error of the surface, summed
 #: over its area: it is off by about h up to the distance L, on (2 L)².
@@ -84,7 +86,7 @@ class Segments:
             path = mesh.vertices[chains[chain]].astype(np.int64)
             pieces.append(tuple(replace(whole, path=path) for whole in self.lines[number]))
         smooth = mesh.vertices.copy()
-        smooth[chains.vertices] = _smoothed(mesh.vertices[chains.vertices], chains)
+        smooth[chains.vertices] = _smoothed(mesh.vertices[chains.vertices], chains, MAX_SHIFT)
         return replace(self, line=chains.chain_of_edge, lines=tuple(pieces), goal=smooth[pairs])
 
     def joined(self, mesh: ClosedMesh) -> tuple[Segments, Int, Chains]:
@@ -274,6 +276,10 @@ def polish(mesh: ClosedMesh, segments: Segments, normal_map: NormalMap) -> Int32
     neighbours[~inner] = -1
     before, after = np.ascontiguousarray(neighbours.T)
     _polylines.polish_lines(np.flatnonzero(inner), before, after, mesh.arrays, normal_map.normals)
+    chains = Chains.of(pairs, _ends(mesh))
+    between = _between_ends(chains)
+    goal = _smoothed(mesh.vertices[chains.vertices], chains, ROUNDING, CORNER)
+    _polylines.move_to_line(chains.vertices[between], goal[between], mesh.arrays)
     return pairs.astype(np.int32)
 
 
@@ -298,12 +304,18 @@ def find_edges(mesh: ClosedMesh, segments: Float) -> Int:
     return ends[order[np.searchsorted(there[order], wanted)]]
 
 
-def _smoothed(points: Float, chains: Chains) -> Float:
-    """Smooth the points (K, 2) of chains; their ends stay."""
+def _smoothed(points: Float, chains: Chains, most: float, corner: float = math.inf) -> Float:
+    """Smooth the points (K, 2) of chains, which move by ``most`` (px) at most; their ends stay.
+
+    Points farther than ``corner`` (px) from the segment between their neighbours stay, too.
+    """
     here = np.flatnonzero(_between_ends(chains))
     smooth = points.copy()
     for _ in range(SMOOTHING_PASSES):
-        smooth[here] = (smooth[here - 1] + 2 * smooth[here] + smooth[here + 1]) / 4
-    moved = smooth - points
-    distance = np.hypot(moved[:, 0], moved[:, 1])
-    return points + moved * np.minimum(1.0, MAX_SHIFT / np.maximum(distance, MAX_SHIFT))[:, None]
+        before, after = smooth[here - 1] - smooth[here], smooth[here + 1] - smooth[here]
+        one, other = np.linalg.norm(before, axis=1)[:, None], np.linalg.norm(after, axis=1)[:, None]
+        step = (other * before + one * after) / np.maximum(one + other, 1e-9)
+        step[np.linalg.norm(step, axis=1) > corner] = 0.0
+        moved = smooth[here] + step / 2 - points[here]
+        smooth[here] = points[here] + moved * np.minimum(1.0, most / np.maximum(np.linalg.norm(moved, axis=1), most))[:, None]
+    return smooth
