@@ -317,5 +317,7 @@ def _smoothed(points: Float, chains: Chains, most: float, corner: float = math.i
         step = (other * before + one * after) / np.maximum(one + other, 1e-9)
         step[np.linalg.norm(step, axis=1) > corner] = 0.0
         moved = smooth[here] + step / 2 - points[here]
-        smooth[here] = points[here] + moved * np.minimum(1.0, most / np.maximum(np.linalg.norm(moved, axis=1), most))[:, None]
+        smooth[here] = (
+            points[here] + moved * np.minimum(1.0, most / np.maximum(np.linalg.norm(moved, axis=1), most))[:, None]
+        )
     return smooth
