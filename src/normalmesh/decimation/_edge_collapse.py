@@ -18,7 +18,7 @@ from normalmesh.runtime.kernels import inner
 
 #: Lines of pixel sides that meet at a vertex, at most.
 MOST_BESIDE = 4
-#: Variance (px²) of the place of a line across it: it is known to a pixel.
+#: Variance (px²) of the place of a line of jumps, which is known to a pixel.
 PLACE_VARIANCE = 1.0 / 12.0
 
 
@@ -85,7 +85,8 @@ def best_position(a, b, on_boundary, mesh, costs):
     """Compute cost and position (u, v) of the collapse of the edge ab, eq. (19), for each vertex that it saves.
 
     The cost is infinite if the outline, a line or a lock forbids the collapse. ``on_boundary`` says whether the edge is
-    part of the outline. Vertices of lines have two copies where the mesh is cut: their collapses save two.
+    part of the outline. Vertices of lines have two copies where the mesh is cut: their collapses save two. What a
+    deviation of lines within the variance of their places costs is free.
     """
     vertices, flags = mesh.vertices, mesh.flags
     au, av, bu, bv = vertices[a, 0], vertices[a, 1], vertices[b, 0], vertices[b, 1]
@@ -106,6 +107,7 @@ def best_position(a, b, on_boundary, mesh, costs):
             u, v = _best_in_plane(p, q, (au, av), (bu - au, bv - av), (u, v))
     cost = max(evaluate(p, u - au, v - av) + evaluate(q, u - bu, v - bv), 0.0)
     if duties & LINE:
+        # The lesser quadric counts: tips of lines carry what it costs to bridge these.
         cost = 0.5 * max(cost - 2.0 * PLACE_VARIANCE * min(p.uu + p.vv, q.uu + q.vv), 0.0)
     return cost, u, v
 

@@ -1,9 +1,10 @@
 """Polylines: lines of jumps in a mesh under decimation, as few, well-placed vertices that both sides share.
 
 A line is the outline of the surface in front. Its vertices are collapsed along it in the common order of cost, like
-those of the outline of the mask, but each collapse saves a second vertex where the mesh will be cut. Lines whose copies
-of vertices cost more than it costs to bridge them are dropped. At last vertices are moved to where the normals of the
-faces beside them agree best; then the mesh can be cut along the polyline.
+those of the outline of the mask, but each collapse saves a second vertex where the mesh will be cut, and what only
+follows the rounding of lines to pixels costs nothing. Lines whose copies of vertices cost more than it costs to bridge
+them are dropped. At last vertices are moved to where the normals of the faces beside them agree best, and smoothed
+within the rounding; then the mesh can be cut along the polyline.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from scipy.spatial import cKDTree
 
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.decimation import _polylines
-from normalmesh.decimation._edge_collapse import MOST_BESIDE
+from normalmesh.decimation._edge_collapse import MOST_BESIDE, PLACE_VARIANCE
 from normalmesh.decimation._quadrics import UU, VV
 from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED
 from normalmesh.mesh.chains import Chains
@@ -24,10 +25,12 @@ from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.normals.normal_map import NormalMap
 
-#: Passes of smoothing with (1, 2, 1)/4 that remove the staircase of the pixels, and how far they move a point (px).
+#: Passes of smoothing that halve the distance to the segment between the neighbours, and how far (px) those that remove
+#: the staircase of the pixels move a point.
 SMOOTHING_PASSES, MAX_SHIFT = 20, 1.0
-#: How far smoothing moves a vertex of a polyline, as lines are known to half a pixel; and corners.
-ROUNDING, CORNER = 0.3, 1.5
+#: How far (px) smoothing moves a vertex of a polyline, which is known to a pixel. Vertices farther from the segment
+#: between their neighbours than the second are corners.
+ROUNDING, CORNER = math.sqrt(PLACE_VARIANCE), 1.5
 
 #: What it costs to bridge a jump of height h and length L, in h² L² (px⁴), as the squared error of the surface, summed
 #: over its area: it is off by about h up to the distance L, on (2 L)².
@@ -262,7 +265,7 @@ def _between_ends(chains: Chains) -> Bool:
 
 
 def polish(mesh: ClosedMesh, segments: Segments, normal_map: NormalMap) -> Int32:
-    """Move inner vertices of polylines to better places; return the vertices (S, 2) of their segments."""
+    """Move inner vertices of polylines to better, smooth places; return the vertices (S, 2) of their segments."""
     pairs = find_edges(mesh, segments.places)
     count = len(mesh.vertices)
     neighbours = np.full((count, 2), -1, np.int64)
@@ -313,11 +316,14 @@ def _smoothed(points: Float, chains: Chains, most: float, corner: float = math.i
     smooth = points.copy()
     for _ in range(SMOOTHING_PASSES):
         before, after = smooth[here - 1] - smooth[here], smooth[here + 1] - smooth[here]
-        one, other = np.linalg.norm(before, axis=1)[:, None], np.linalg.norm(after, axis=1)[:, None]
+        one, other = _lengths(before), _lengths(after)
         step = (other * before + one * after) / np.maximum(one + other, 1e-9)
-        step[np.linalg.norm(step, axis=1) > corner] = 0.0
-        moved = smooth[here] + step / 2 - points[here]
-        smooth[here] = (
-            points[here] + moved * np.minimum(1.0, most / np.maximum(np.linalg.norm(moved, axis=1), most))[:, None]
-        )
+        moved = smooth[here] + np.where(_lengths(step) > corner, 0.0, step / 2) - points[here]
+        smooth[here] = points[here] + moved * np.minimum(1.0, most / np.maximum(_lengths(moved), most))
     return smooth
+
+
+def _lengths(vectors: Float) -> Float:
+    """Return the lengths (K, 1) of vectors (K, 2)."""
+    lengths: Float = np.hypot(vectors[:, :1], vectors[:, 1:])
+    return lengths
