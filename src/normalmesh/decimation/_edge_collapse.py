@@ -20,6 +20,8 @@ from normalmesh.runtime.kernels import inner
 MOST_BESIDE = 4
 #: Variance (px²) of the place of a line of jumps, which is known to a pixel.
 PLACE_VARIANCE = 1.0 / 12.0
+#: Length (px) of edges along lines below which their directions follow the rounding to pixels.
+SHORT = 3.0
 
 
 class CostArrays(NamedTuple):
@@ -86,7 +88,7 @@ def best_position(a, b, on_boundary, mesh, costs):
 
     The cost is infinite if the outline, a line or a lock forbids the collapse. ``on_boundary`` says whether the edge is
     part of the outline. Vertices of lines have two copies where the mesh is cut: their collapses save two. What a
-    deviation of lines within the variance of their places costs is free.
+    deviation within the variance of their places costs is free for short edges of lines.
     """
     vertices, flags = mesh.vertices, mesh.flags
     au, av, bu, bv = vertices[a, 0], vertices[a, 1], vertices[b, 0], vertices[b, 1]
@@ -107,8 +109,9 @@ def best_position(a, b, on_boundary, mesh, costs):
             u, v = _best_in_plane(p, q, (au, av), (bu - au, bv - av), (u, v))
     cost = max(evaluate(p, u - au, v - av) + evaluate(q, u - bu, v - bv), 0.0)
     if duties & LINE:
+        is_short = (bu - au) ** 2 + (bv - av) ** 2 < SHORT**2
         # The lesser quadric counts: tips of lines carry what it costs to bridge these.
-        cost = 0.5 * max(cost - 2.0 * PLACE_VARIANCE * min(p.uu + p.vv, q.uu + q.vv), 0.0)
+        cost = 0.5 * max(cost - is_short * 2.0 * PLACE_VARIANCE * min(p.uu + p.vv, q.uu + q.vv), 0.0)
     return cost, u, v
 
 

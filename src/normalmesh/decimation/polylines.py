@@ -1,10 +1,10 @@
 """Polylines: lines of jumps in a mesh under decimation, as few, well-placed vertices that both sides share.
 
 A line is the outline of the surface in front. Its vertices are collapsed along it in the common order of cost, like
-those of the outline of the mask, but each collapse saves a second vertex where the mesh will be cut, and what only
-follows the rounding of lines to pixels costs nothing. Lines whose copies of vertices cost more than it costs to bridge
-them are dropped. At last vertices are moved to where the normals of the faces beside them agree best, and smoothed
-within the rounding; then the mesh can be cut along the polyline.
+those of the outline of the mask, but each collapse saves a second vertex where the mesh will be cut, and vertices that
+only follow the rounding of lines to pixels cost nothing. Lines whose copies of vertices cost more than it costs to
+bridge them are dropped. At last vertices are moved to where the normals of the faces beside them agree best, and
+smoothed within the rounding; then the mesh can be cut along the polyline.
 """
 
 from __future__ import annotations
