@@ -35,8 +35,8 @@ ROUNDING, CORNER = math.sqrt(PLACE_VARIANCE), 1.5
 #: What it costs to bridge a jump of height h and length L, in h² L² (px⁴), as the squared error of the surface, summed
 #: over its area: it is off by about h up to the distance L, on (2 L)².
 BRIDGED = 4.0
-#: Height (px) of a line up to which the normals do not show it. Lines that are found are higher, others are given.
-UNSEEN = 0.3
+#: Certainty of a line up to which the normals do not show it: only lines that are given are so little certain.
+UNSEEN = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,8 +126,9 @@ def _ends(mesh: ClosedMesh) -> Bool:
 
 def bridging_cost(line: tuple[JumpLine, ...]) -> float:
     """Return what it costs to bridge a line (px⁴); infinite if the normals do not tell its height."""
-    known = _height(line) > UNSEEN
-    return BRIDGED * (_height(line) * sum(piece.length for piece in line)) ** 2 if known else math.inf
+    length = sum(piece.length for piece in line)
+    known = sum(piece.certainty * piece.length for piece in line) > UNSEEN * length
+    return BRIDGED * (_height(line) * length) ** 2 if known else math.inf
 
 
 def _height(line: tuple[JumpLine, ...]) -> float:
