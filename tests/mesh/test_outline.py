@@ -131,7 +131,7 @@ def test_steps_of_boundary_vertices_are_least_squares_fits(vertices):
                 rows.append(weight * share * normal)
                 distances.append(weight * normal @ (middle - fixed))
         inertia = np.sqrt(_outline.INERTIA * np.square(rows).sum())
-        pull = np.sqrt(_outline.PULL / max(squared, 1))
+        pull = np.sqrt(mesh.outline.pull / max(squared, 1))
         system = np.concatenate([rows, inertia * np.eye(2), pull * np.eye(2)])
         ends = [*distances, 0, 0, *pull * (mesh.outline.smooth[own] - place)]
         expected = np.linalg.lstsq(system, ends, rcond=None)[0]

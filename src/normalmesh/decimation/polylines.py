@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.decimation import _polylines
-from normalmesh.decimation._edge_collapse import MOST_BESIDE, PLACE_VARIANCE
+from normalmesh.decimation._edge_collapse import MOST_BESIDE, PLACE_VARIANCE, SHORT
 from normalmesh.decimation._quadrics import UU, VV
 from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED
 from normalmesh.mesh.chains import Chains
@@ -281,9 +281,12 @@ def polish(mesh: ClosedMesh, segments: Segments, normal_map: NormalMap) -> Int32
     before, after = np.ascontiguousarray(neighbours.T)
     _polylines.polish_lines(np.flatnonzero(inner), before, after, mesh.arrays, normal_map.normals)
     chains = Chains.of(pairs, _ends(mesh))
-    between = _between_ends(chains)
-    goal = _smoothed(mesh.vertices[chains.vertices], chains, ROUNDING, CORNER)
-    _polylines.move_to_line(chains.vertices[between], goal[between], mesh.arrays)
+    points = mesh.vertices[chains.vertices]
+    # Beside longer edges, normals place a vertex better than its neighbours do.
+    lengths = np.append(_lengths(np.diff(points, axis=0))[:, 0], 0.0)
+    short = _between_ends(chains) & (np.maximum(lengths, np.roll(lengths, 1)) < SHORT)
+    goal = _smoothed(points, chains, ROUNDING, CORNER)
+    _polylines.move_to_line(chains.vertices[short], goal[short], mesh.arrays)
     return pairs.astype(np.int32)
 
 

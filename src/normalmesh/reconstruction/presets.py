@@ -44,7 +44,7 @@ def rule_of(
     preset: str, vertices: int | None, threshold: float | None, compression: float | None, detail: str | None
 ) -> StoppingRule:
     """Return where a reconstruction with a preset ends: the paper knows no detail."""
-    if preset == "paper" and (vertices, threshold, compression, detail) == (None,) * 4:
+    if isinstance(preset, str) and preset == "paper" and (vertices, threshold, compression, detail) == (None,) * 4:
         compression = PAPER_COMPRESSION
     return StoppingRule(vertices, threshold, compression, detail)
 

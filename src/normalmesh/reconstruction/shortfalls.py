@@ -18,7 +18,7 @@ def shortfalls(surface: Surface) -> Iterator[str]:
     """Yield one sentence for each thing that was asked for and could not be had."""
     report, coverage = surface.decimation, surface.coverage
     if isinstance(report, Decimation):
-        if report.dropped_lines:
+        if report.dropped_lines > (len(surface.discontinuities.lines) if surface.discontinuities else 0):
             pieces, are = count_text(report.dropped_lines, "piece"), "is" if report.dropped_lines == 1 else "are"
             yield (
                 f"{pieces} of the lines along which depth jumps, the least certain, {are} bridged: all of them "
