@@ -50,4 +50,4 @@ def test_lines_that_are_given_back_make_the_same_surface(name):
         depth_rms(reconstruct(normal_map, vertices=1500, jumps=each), truth)
         for each in (jumps, [line.path for line in jumps.lines])
     )
-    assert found == pytest.approx(given, rel=0.3, abs=SMALL)
+    assert found == pytest.approx(given, rel=0.35, abs=SMALL)
