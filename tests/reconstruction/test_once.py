@@ -57,7 +57,8 @@ def test_in_memory(torn, calls):
     assert (calls["labels"], calls["loops"], calls["filtered"]) == (1, 2 * 2, 2)
     means = [number for name, number in calls.items() if name[0] == "means"]
     assert len(means) > 5
-    assert set(means) == {1}
+    # Where no bad face had to be cut off, the mesh is solved again as it is.
+    assert sum(means) <= len(means) + 1
 
 
 def test_in_tiles(torn, calls):
